@@ -1,0 +1,131 @@
+# flightcache: build, run, test, measure. `make help` lists the targets.
+#
+# Nothing is installed outside this folder: binaries go to bin/, tools to .tools/, the Python environment to .venv/,
+# generated tables and stamps to .cache/. Every one of them may be deleted at any time (`make clean`).
+
+SHELL       := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DELETE_ON_ERROR:
+MAKEFLAGS   += --no-builtin-rules
+
+GO        ?= go
+PYTHON    ?= $(shell command -v python3.11 || command -v python3)
+FUZZTIME  ?= 60s
+ADDRESS   ?= grpc://127.0.0.1:8815
+TESTFLAGS ?=
+BENCHFLAGS ?=
+
+VENV   := .venv
+VENVPY := $(VENV)/bin/python
+TOOLS  := $(CURDIR)/.tools
+
+# The packages that `check` tests. What starts a built server belongs to `integration` and `bench`.
+PACKAGES = $$($(GO) list ./... | grep -v -e /integration -e /bench)
+
+.PHONY: help
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
+
+## Building and running
+
+.PHONY: build
+build: ## build bin/flightcache
+	$(GO) build -o bin/flightcache ./cmd/flightcache
+
+.PHONY: run
+run: build ## serve on the default address, in the foreground
+	bin/flightcache serve --listen $(ADDRESS)
+
+.PHONY: example
+example: $(VENV)/.ready ## run the README's example against the server that `make run` started
+	$(VENVPY) examples/quickstart.py --address $(ADDRESS)
+
+.PHONY: demo
+demo: build $(VENV)/.ready ## start a server, run the example against it, and stop the server
+	$(VENVPY) examples/demo.py
+
+## Tests
+
+.PHONY: test
+test: check integration ## everything: lint, unit tests, race detector, real clients
+
+.PHONY: check
+check: lint unit race ## lint, unit tests and race detector
+
+.PHONY: unit
+unit: ## unit tests
+	$(GO) test $(TESTFLAGS) $(PACKAGES)
+
+.PHONY: race
+race: ## unit tests under the race detector
+	$(GO) test -race $(TESTFLAGS) $(PACKAGES)
+
+.PHONY: fuzz
+fuzz: ## every fuzz target for FUZZTIME (60s) each
+	@for package in $(PACKAGES); do \
+	  for target in $$($(GO) test -list '^Fuzz' $$package | grep '^Fuzz' || true); do \
+	    echo "== $$package $$target"; \
+	    $(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$package; \
+	  done; \
+	done
+
+# The server with the action `trap`, which makes every stored payload unreadable: reads of metadata must not notice.
+.PHONY: build-trap
+build-trap:
+	$(GO) build -tags payloadtrap -o bin/flightcache-trap ./cmd/flightcache
+
+.PHONY: build-wire
+build-wire:
+	$(GO) build -o bin/wire ./integration/wire
+
+.PHONY: integration
+integration: build build-trap build-wire $(VENV)/.ready ## the built server against real clients
+	$(GO) test $(TESTFLAGS) -count=1 ./integration/...
+	$(VENVPY) -m pytest -q integration $(PYTESTFLAGS)
+
+## Lint
+
+.PHONY: lint
+lint: lint-go lint-python ## static checks
+
+.PHONY: lint-go
+lint-go: .tools/golangci-lint
+	.tools/golangci-lint run ./...
+
+.PHONY: lint-python
+lint-python: $(VENV)/.ready
+	$(VENV)/bin/ruff check --quiet integration examples bench
+	$(VENV)/bin/ruff format --quiet --check integration examples bench
+
+GOLANGCI_VERSION := v2.15.0
+.tools/golangci-lint: .tools/golangci-lint-$(GOLANGCI_VERSION)
+	ln -sf golangci-lint-$(GOLANGCI_VERSION) $@
+.tools/golangci-lint-$(GOLANGCI_VERSION):
+	GOBIN=$(TOOLS) GOFLAGS= $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
+	mv .tools/golangci-lint $@
+
+## Measuring
+
+.PHONY: bench
+bench: build build-bench $(VENV)/.ready ## side by side with its peers; writes bench/RESULTS.md
+	$(VENVPY) bench/run.py $(BENCHFLAGS)
+
+.PHONY: build-bench
+build-bench:
+	$(GO) build -o bin/bench-arrowgo ./bench/peers/arrowgo
+	$(GO) build -o bin/bench-drain ./bench/drain
+
+## Setting up
+
+$(VENV)/.ready: integration/requirements.txt
+	$(PYTHON) -c 'import sys; assert sys.version_info >= (3, 11), "Python 3.11 or newer is needed: make PYTHON=python3.11"'
+	$(PYTHON) -m venv $(VENV)
+	$(VENVPY) -m pip install --quiet --disable-pip-version-check -r integration/requirements.txt
+	touch $@
+
+.PHONY: clean
+clean: ## remove everything that this Makefile made
+	rm -rf bin $(VENV) .cache
+	chmod -Rf u+w .tools || true
+	rm -rf .tools
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
