@@ -1,0 +1,173 @@
+package descriptors
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// The names of the actions that this server has.
+const (
+	ActionDrop        = "drop"
+	ActionDescribe    = "describe"
+	ActionServerStats = "server_stats"
+)
+
+// Action is the request of one DoAction: a [Drop], a [Describe] or a [ServerStats].
+type Action interface {
+	// ActionName returns the action's type as DoAction has it.
+	ActionName() string
+	// Marshal returns the body as canonical JSON.
+	Marshal() []byte
+}
+
+// Drop takes a dataset away.
+type Drop struct {
+	// Dataset is the dataset.
+	Dataset Name
+	// IfExists makes the drop of an absent dataset no error.
+	IfExists bool
+}
+
+// Describe asks for the facts about a dataset.
+type Describe struct {
+	// Dataset is the dataset.
+	Dataset Name
+}
+
+// ServerStats asks for the server's counters.
+type ServerStats struct {
+	// Dataset narrows them to one dataset; "" is the whole server.
+	Dataset Name
+}
+
+// ActionName returns [ActionDrop].
+func (Drop) ActionName() string { return ActionDrop }
+
+// ActionName returns [ActionDescribe].
+func (Describe) ActionName() string { return ActionDescribe }
+
+// ActionName returns [ActionServerStats].
+func (ServerStats) ActionName() string { return ActionServerStats }
+
+// Marshal returns the body as canonical JSON.
+func (a Drop) Marshal() []byte {
+	var e encoder
+	e.text("dataset", string(a.Dataset))
+	if a.IfExists {
+		e.boolean("if_exists", true)
+	}
+	return e.finish()
+}
+
+// Marshal returns the body as canonical JSON.
+func (a Describe) Marshal() []byte {
+	var e encoder
+	e.text("dataset", string(a.Dataset))
+	return e.finish()
+}
+
+// Marshal returns the body as canonical JSON.
+func (a ServerStats) Marshal() []byte {
+	var e encoder
+	if a.Dataset != "" {
+		e.text("dataset", string(a.Dataset))
+	}
+	return e.finish()
+}
+
+var (
+	dropKeys = []key[Drop]{
+		datasetKey(true, func(a *Drop) *Name { return &a.Dataset }),
+		{name: "if_exists", doc: "true: an absent dataset is no error", parse: func(d *decoder, at string, a *Drop) (err error) {
+			a.IfExists, err = d.boolean(at)
+			return err
+		}},
+	}
+	describeActionKeys = []key[Describe]{datasetKey(true, func(a *Describe) *Name { return &a.Dataset })}
+	serverStatsKeys    = []key[ServerStats]{datasetKey(false, func(a *ServerStats) *Name { return &a.Dataset })}
+)
+
+// actionRow is one row of the table of actions. One without parse is part of the grammar and not supported yet.
+type actionRow struct {
+	name, doc string
+	keys      []Key
+	parse     func(body []byte, what string, limits Limits) (Action, error)
+}
+
+var actions = []actionRow{
+	actionOf(ActionDrop, "Take a dataset away.", dropKeys),
+	actionOf(ActionDescribe, "Return the facts about a dataset.", describeActionKeys),
+	actionOf(ActionServerStats, "Return the counters of the server, or of one dataset.", serverStatsKeys),
+	{name: "statistics"}, {name: "pin"}, {name: "unpin"}, {name: "evict"}, {name: "compact"},
+	{name: "begin"}, {name: "commit"}, {name: "abort"},
+}
+
+func actionOf[A Action](name, doc string, keys []key[A]) actionRow {
+	return actionRow{
+		name: name, doc: doc, keys: describeKeys(keys),
+		parse: func(body []byte, what string, limits Limits) (Action, error) {
+			var a A
+			if err := parseObject(body, what, keys, limits, &a); err != nil {
+				return nil, err
+			}
+			return a, nil
+		},
+	}
+}
+
+// ActionInfo describes one action, for ListActions and documentation.
+type ActionInfo struct {
+	// Name is the action's type.
+	Name string
+	// Doc says in one sentence what it does.
+	Doc string
+	// Keys are the keys of its body.
+	Keys []Key
+}
+
+// Actions returns the actions that this server has, in a fixed order. The slices are the caller's.
+func Actions() []ActionInfo {
+	var infos []ActionInfo
+	for _, a := range actions {
+		if a.parse != nil {
+			infos = append(infos, ActionInfo{Name: a.name, Doc: a.doc, Keys: slices.Clone(a.keys)})
+		}
+	}
+	return infos
+}
+
+// ParseAction returns the action of this name and body, under [DefaultLimits]. The body is one JSON object; an empty
+// body is {}. The error is ErrNotYet for an action or key that is not supported yet, else ErrBadCommand (with
+// ErrBadName where that is the reason). Flight's own actions, whose bodies are protobuf, are unknown here. Nothing of
+// body is kept.
+func ParseAction(name string, body []byte) (Action, error) {
+	return DefaultLimits().ParseAction(name, body)
+}
+
+// ParseAction is the function of the same name under these limits.
+func (l Limits) ParseAction(name string, body []byte) (Action, error) {
+	i := slices.IndexFunc(actions, func(a actionRow) bool { return a.name == name })
+	if i < 0 {
+		return nil, fmt.Errorf("%w: unknown action %s; %s", ErrBadCommand, quote(name), actionHint(name))
+	}
+	if actions[i].parse == nil {
+		return nil, fmt.Errorf("action %q %w", name, ErrNotYet)
+	}
+	if len(bytes.TrimSpace(body)) == 0 {
+		body = []byte("{}")
+	}
+	return actions[i].parse(body, "action "+name, l)
+}
+
+func actionHint(name string) string {
+	names := make([]string, len(actions))
+	for i, a := range actions {
+		names[i] = a.name
+	}
+	if best, ok := nearest(name, names); ok {
+		return fmt.Sprintf("did you mean %q?", best)
+	}
+	return "the known actions are " + strings.Join(names, ", ")
+}

@@ -1,0 +1,67 @@
+// Package descriptors is the grammar of what clients send to name data and to say what to do with it: dataset names,
+// the two forms of a flight descriptor, read and put commands, tickets, and the bodies of actions.
+//
+// # Purpose
+//
+// One place decides what a client's words mean, before anything is looked up. Each parser either returns a command that
+// keeps all of its rules or an error that says what was wrong, where, and what to do.
+//
+// # Grammar
+//
+// A dataset [Name] is 1 to 8 segments, each 1 to 255 bytes of UTF-8 without '/' or control characters, and neither "."
+// nor ".."; the first does not start with '{'. It is written "sales/2024".
+//
+// A descriptor is a path, ["sales", "2024"], which names a dataset and means all defaults, or a cmd, which is one JSON
+// object.
+//
+// A [ReadCommand] has the keys
+//
+//	dataset            the name, as written; required
+//	generation         the generation to read; absent: the newest
+//	columns            a list of names, dotted paths or ordinals; absent: all; []: none
+//	wire               none | stored | zstd | lz4; absent: the server chooses
+//	max_message_bytes  65536 to 2147483647
+//	batch_metadata     true | false
+//	limit              the largest number of rows, 0 or more
+//
+// and a [PutCommand] has
+//
+//	dataset            the name, as written; required
+//	mode               replace (the default) | append | create
+//	codec              none | lz4 | zstd; absent: the server's default
+//	level              1 to 22, with the codec zstd only
+//	batching           auto (the default) | keep
+//	rows               how many rows the put must have, 0 or more
+//
+// The grammar has further keys that this server does not support yet; they are [ErrNotYet]. [ReadKeys] and [PutKeys]
+// list all.
+//
+// A [Ticket] is told by its first byte: 0x01 an opaque ticket from GetFlightInfo, see [Sealer]; '{' a JSON read
+// command; anything else a plain dataset name.
+//
+// An action has a name and a body of one JSON object, where an empty body is {}:
+//
+//	drop          dataset (required), if_exists (true | false)
+//	describe      dataset (required)
+//	server_stats  dataset
+//
+// # Invariants
+//
+//   - JSON is taken strictly: one object and nothing after it, no unknown or repeated key (keys are compared exactly),
+//     no null, valid Unicode only, whole numbers written as such. A default is asked for by leaving its key out.
+//   - Input is hostile: [Limits] bound it before it is parsed, nothing nests deeper than the grammar, an error repeats
+//     only the front of what it complains about, and no input panics.
+//   - A command's canonical JSON (its Marshal method) parses back to an equal command, and is never longer than the
+//     text that the command came from.
+//   - No field of an opaque ticket is parsed before its check code is found right.
+//
+// # Concurrency
+//
+// All functions are safe for concurrent use, as is a [Sealer]. Commands and tickets are plain values that share their
+// slices and pointers when they are copied.
+//
+// # What it is not
+//
+// It knows no schema, no dataset and no user: whether a column or generation exists, and who may read it, is decided by
+// others. It knows neither gRPC nor Flight's messages.
+package descriptors

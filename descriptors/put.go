@@ -1,0 +1,134 @@
+package descriptors
+
+import "math"
+
+// Mode says what a put does to the rows that its dataset has.
+type Mode string
+
+// The modes of a put.
+const (
+	ModeReplace Mode = "replace" // the put's rows take the place of all others; the default
+	ModeAppend  Mode = "append"  // the put's rows follow the others; an absent dataset is created
+	ModeCreate  Mode = "create"  // the dataset must be absent
+)
+
+// Codec is how the buffers of a put's batches are stored.
+type Codec string
+
+// The codecs of a put. The zero value leaves the choice to the server.
+const (
+	CodecNone Codec = "none"
+	CodecLZ4  Codec = "lz4"
+	CodecZstd Codec = "zstd"
+)
+
+// Batching says what a put does with batch boundaries.
+type Batching string
+
+// The ways of batching.
+const (
+	BatchingAuto Batching = "auto" // small batches are joined, large ones cut; the default
+	BatchingKeep Batching = "keep" // batches are cut where they must be, never joined or compacted
+)
+
+// Bounds of a put command's level, which are zstd's own.
+const (
+	MinLevel = 1
+	MaxLevel = 22
+)
+
+// PutCommand says what a put does. A parsed one has no zero Mode or Batching: the defaults are filled in.
+type PutCommand struct {
+	// Dataset is the dataset to write.
+	Dataset Name
+	// Mode is what happens to the rows that are there.
+	Mode Mode
+	// Codec is how buffers are stored; "" is the server's default.
+	Codec Codec
+	// Level is the zstd level, MinLevel to MaxLevel; 0 is the server's default. It goes with CodecZstd only.
+	Level int
+	// Batching is what happens to batch boundaries.
+	Batching Batching
+	// Rows is the number of rows that the put must have in total to become visible; nil is any number.
+	Rows *int64
+}
+
+// putKeys is the table of a put command's keys.
+var putKeys = []key[PutCommand]{
+	datasetKey(true, func(c *PutCommand) *Name { return &c.Dataset }),
+	{name: "mode", doc: "replace (the default), append or create", parse: parseMode},
+	{name: "codec", doc: "none, lz4 or zstd; absent: the server's default", parse: parseCodec},
+	{name: "level", doc: "1 to 22, with the codec zstd only", parse: parseLevel},
+	{name: "batching", doc: "auto (the default) or keep", parse: parseBatching},
+	{name: "rows", doc: "how many rows the put must have, 0 or more", parse: parseRows},
+	{name: "dictionaries", doc: "keep or decode"},
+	{name: "ttl", doc: "seconds from the commit until the data goes"},
+	{name: "pin", doc: "true: keep the data in memory"},
+	{name: "sorted_by", doc: `a list of columns, such as ["x", "-y"]`},
+	{name: "durable", doc: "true: the data outlives the server"},
+	{name: "put_id", doc: "a name that makes a repeated put harmless"},
+	{name: "transaction", doc: "the transaction that the put belongs to"},
+}
+
+func parseMode(d *decoder, at string, c *PutCommand) error {
+	s, err := d.choice(at, string(ModeReplace), string(ModeAppend), string(ModeCreate))
+	c.Mode = Mode(s)
+	return err
+}
+
+func parseCodec(d *decoder, at string, c *PutCommand) error {
+	s, err := d.choice(at, string(CodecNone), string(CodecLZ4), string(CodecZstd))
+	c.Codec = Codec(s)
+	return err
+}
+
+func parseLevel(d *decoder, at string, c *PutCommand) error {
+	n, err := d.integer(at, MinLevel, MaxLevel)
+	c.Level = int(n)
+	return err
+}
+
+func parseBatching(d *decoder, at string, c *PutCommand) error {
+	s, err := d.choice(at, string(BatchingAuto), string(BatchingKeep))
+	c.Batching = Batching(s)
+	return err
+}
+
+func parseRows(d *decoder, at string, c *PutCommand) error {
+	n, err := d.integer(at, 0, math.MaxInt64)
+	c.Rows = &n
+	return err
+}
+
+// PutKeys returns the keys of a put command. The slice is the caller's.
+func PutKeys() []Key { return describeKeys(putKeys) }
+
+// Marshal returns the command as canonical JSON: equal commands give equal bytes, and the bytes parse back to an equal
+// command if c is valid. Defaults are left out; a zero Mode or Batching is one.
+func (c *PutCommand) Marshal() []byte {
+	var e encoder
+	e.text("dataset", string(c.Dataset))
+	if c.Mode != "" && c.Mode != ModeReplace {
+		e.text("mode", string(c.Mode))
+	}
+	if c.Codec != "" {
+		e.text("codec", string(c.Codec))
+	}
+	if c.Level != 0 {
+		e.integer("level", int64(c.Level))
+	}
+	if c.Batching != "" && c.Batching != BatchingAuto {
+		e.text("batching", string(c.Batching))
+	}
+	if c.Rows != nil {
+		e.integer("rows", *c.Rows)
+	}
+	return e.finish()
+}
+
+// Validate reports the first rule that a command built in code breaks, by the parser's own rules and [DefaultLimits],
+// or nil.
+func (c *PutCommand) Validate() error {
+	_, err := PutFromCommand(c.Marshal())
+	return err
+}

@@ -1,0 +1,160 @@
+package descriptors
+
+import "math"
+
+// Wire is how the buffers of record batches travel in a read.
+type Wire string
+
+// The wires that a read command may ask for. The zero value leaves the choice to the server.
+const (
+	WireNone   Wire = "none"   // plain buffers, which every Arrow client reads
+	WireStored Wire = "stored" // as the batches are stored, each in its own codec
+	WireZstd   Wire = "zstd"   // zstd, encoded again where another codec is stored
+	WireLZ4    Wire = "lz4"    // LZ4 frames, encoded again where another codec is stored
+)
+
+// Bounds of a read command.
+const (
+	// MinMessageBytes is the smallest max_message_bytes: 64 KiB. Below it the headers of wide schemas alone would not
+	// fit, and framing would outweigh the data.
+	MinMessageBytes = 64 << 10
+	// MaxMessageBytes is the largest max_message_bytes: 2 GiB less one byte, the most that a protobuf message may have.
+	MaxMessageBytes = math.MaxInt32
+	// MaxGenerationBytes is the longest generation.
+	MaxGenerationBytes = 255
+)
+
+// ReadCommand says what a read wants. It holds what was asked, not what it means for a schema.
+type ReadCommand struct {
+	// Dataset is the dataset to read.
+	Dataset Name
+	// Generation is the generation to read; "" is the newest.
+	Generation string
+	// Columns are the columns to send, in the asked order, repetitions included. Nil is all of them; an empty slice that
+	// is not nil is none, rows only.
+	Columns []Column
+	// Wire is how buffers travel; "" leaves it to the server.
+	Wire Wire
+	// MaxMessageBytes bounds each message of the stream, in bytes; 0 is the server's own bound.
+	MaxMessageBytes int
+	// BatchMetadata asks for JSON about each batch in its app_metadata.
+	BatchMetadata bool
+	// Limit is the largest number of rows to send, counted from the first; nil is no limit, and 0 sends the schema only.
+	Limit *int64
+}
+
+// readKeys is the table of a read command's keys.
+var readKeys = []key[ReadCommand]{
+	datasetKey(true, func(c *ReadCommand) *Name { return &c.Dataset }),
+	{name: "generation", doc: "the generation to read; absent: the newest", parse: parseGeneration},
+	{name: "columns", doc: "a list of names, dotted paths or ordinals; absent: all, []: none", parse: parseColumns},
+	{name: "wire", doc: "none, stored, zstd or lz4; absent: the server chooses", parse: parseWire},
+	{name: "max_message_bytes", doc: "the largest message, 65536 to 2147483647 bytes", parse: parseMaxMessageBytes},
+	{name: "batch_metadata", doc: "true: JSON about each batch in its app_metadata", parse: parseBatchMetadata},
+	{name: "limit", doc: "the largest number of rows, 0 or more", parse: parseLimit},
+	{name: "filters", doc: "which rows, as lists of [column, operator, value]"},
+	{name: "substrait", doc: "which rows, as base64 of a Substrait ExtendedExpression"},
+	{name: "prune_only", doc: "true: leave out whole batches only"},
+	{name: "count", doc: "exact: count the rows that a filter keeps"},
+	{name: "statistics", doc: "statistics of the columns"},
+	{name: "partitions", doc: "how many endpoints, 1 or more"},
+	{name: "dictionaries", doc: "keep or decode"},
+}
+
+// datasetKey returns the row of the key "dataset", which all commands share.
+func datasetKey[C any](required bool, field func(*C) *Name) key[C] {
+	return key[C]{
+		name: "dataset", doc: `the dataset's name, such as "sales/2024"`, required: required,
+		parse: func(d *decoder, at string, c *C) (err error) {
+			*field(c), err = d.name(at)
+			return err
+		},
+	}
+}
+
+func parseGeneration(d *decoder, at string, c *ReadCommand) error {
+	s, err := d.text(at)
+	if err != nil {
+		return err
+	}
+	if s == "" {
+		return d.bad("%s: it is empty; leave the key out for the newest", at)
+	}
+	if len(s) > MaxGenerationBytes {
+		return d.bad("%s: %s has %d bytes; at most %d are allowed", at, quote(s), len(s), MaxGenerationBytes)
+	}
+	c.Generation = s
+	return nil
+}
+
+func parseColumns(d *decoder, at string, c *ReadCommand) (err error) {
+	c.Columns, err = d.columns(at)
+	return err
+}
+
+func parseWire(d *decoder, at string, c *ReadCommand) error {
+	s, err := d.choice(at, string(WireNone), string(WireStored), string(WireZstd), string(WireLZ4))
+	c.Wire = Wire(s)
+	return err
+}
+
+func parseMaxMessageBytes(d *decoder, at string, c *ReadCommand) error {
+	n, err := d.integer(at, MinMessageBytes, MaxMessageBytes)
+	c.MaxMessageBytes = int(n)
+	return err
+}
+
+func parseBatchMetadata(d *decoder, at string, c *ReadCommand) (err error) {
+	c.BatchMetadata, err = d.boolean(at)
+	return err
+}
+
+func parseLimit(d *decoder, at string, c *ReadCommand) error {
+	n, err := d.integer(at, 0, math.MaxInt64)
+	c.Limit = &n
+	return err
+}
+
+// ReadKeys returns the keys of a read command. The slice is the caller's.
+func ReadKeys() []Key { return describeKeys(readKeys) }
+
+// Marshal returns the command as canonical JSON: equal commands give equal bytes, and the bytes parse back to an equal
+// command if c is valid. It is never longer than the text that c was parsed from.
+func (c *ReadCommand) Marshal() []byte {
+	var e encoder
+	e.text("dataset", string(c.Dataset))
+	if c.Generation != "" {
+		e.text("generation", c.Generation)
+	}
+	if c.Columns != nil {
+		e.key("columns")
+		e.buf = append(e.buf, '[')
+		for i, column := range c.Columns {
+			if i > 0 {
+				e.buf = append(e.buf, ',')
+			}
+			e.buf = column.append(e.buf)
+		}
+		e.buf = append(e.buf, ']')
+	}
+	if c.Wire != "" {
+		e.text("wire", string(c.Wire))
+	}
+	if c.MaxMessageBytes != 0 {
+		e.integer("max_message_bytes", int64(c.MaxMessageBytes))
+	}
+	if c.BatchMetadata {
+		e.boolean("batch_metadata", true)
+	}
+	if c.Limit != nil {
+		e.integer("limit", *c.Limit)
+	}
+	return e.finish()
+}
+
+// Validate reports the first rule that a command built in code breaks, by the parser's own rules and [DefaultLimits],
+// or nil.
+func (c *ReadCommand) Validate() error {
+	_, err := ReadFromCommand(c.Marshal())
+	return err
+}
