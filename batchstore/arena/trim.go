@@ -1,0 +1,43 @@
+package arena
+
+// trim gives warm memory above the limits back to the system. It is called with the mutex held and returns with it held,
+// and lets go of it while the system works: the pages in question are in no free run then, so nobody can be
+// given them. One goroutine trims at a time; others leave their excess to it.
+func (a *Arena) trim() {
+	if a.trimming {
+		return
+	}
+	a.trimming = true
+	a.trimTo(a.warmPages, true)
+	a.trimTo(2*a.warmPages, false)
+	a.trimming = false
+	a.trimmed.Broadcast()
+}
+
+// trimTo brings the warm pages below limit once they are above it. It goes an eighth lower, so that the next blocks to be
+// freed do not cost a system call each.
+func (a *Arena) trimTo(limit int, wholly bool) {
+	if a.pages.warm <= limit {
+		return
+	}
+	for target := limit - limit/8; a.pages.warm > target; {
+		start, n, warm, ok := a.pages.carve(a.pages.warm-target, wholly)
+		if !ok {
+			return
+		}
+		a.leaving += warm
+		a.mu.Unlock()
+		err := decommit(a.mem[start*a.pageSize : (start+n)*a.pageSize])
+		a.mu.Lock()
+		a.leaving -= warm
+		if err == nil {
+			a.pages.backed.clear(start, start+n)
+		}
+		a.pages.give(start, n)
+		a.trimmed.Broadcast()
+		if err != nil {
+			// The pages are still backed, and counted as such; the next Free tries again.
+			return
+		}
+	}
+}
