@@ -27,7 +27,7 @@ STOP_SECONDS = 30
 
 
 class StartError(RuntimeError):
-    """The server ended, or did not become ready in time. The message carries what it wrote on stderr."""
+    """The server ended, or did not become ready in time. The message carries what it wrote."""
 
 
 class Server:
@@ -36,15 +36,16 @@ class Server:
     def __init__(self, *flags: str, binary: Path = BINARY, env: dict[str, str] | None = None) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="flightcache-")
         ready = Path(self._folder.name) / "ready.json"
-        self._stderr = open(Path(self._folder.name) / "stderr", "w+b")
+        self._log = Path(self._folder.name) / "log"
         command = [binary, "serve", "--listen", "grpc://127.0.0.1:0", "--ready-file", ready, "--http", "off", *flags]
-        self.process = subprocess.Popen(
-            list(map(str, command)),
-            stdin=subprocess.DEVNULL,
-            stdout=self._stderr,
-            stderr=self._stderr,
-            env={**os.environ, **(env or {})},
-        )
+        with self._log.open("wb") as sink:
+            self.process = subprocess.Popen(
+                list(map(str, command)),
+                stdin=subprocess.DEVNULL,
+                stdout=sink,
+                stderr=sink,
+                env={**os.environ, **(env or {})},
+            )
         try:
             facts = self._wait_until_ready(ready)
         except BaseException:
@@ -71,8 +72,7 @@ class Server:
 
     def log(self) -> str:
         """What the server has written so far."""
-        self._stderr.flush()
-        return Path(self._stderr.name).read_text(errors="replace")
+        return self._log.read_text(errors="replace")
 
     def rss_mib(self) -> float:
         """The process's resident memory."""
@@ -90,17 +90,13 @@ class Server:
             except subprocess.TimeoutExpired:
                 self.kill()
                 raise
-        self._release()
+        self._folder.cleanup()
         return self.process.returncode
 
     def kill(self) -> None:
         """Ends the server as a crash would."""
         self.process.kill()
         self.process.wait()
-        self._release()
-
-    def _release(self) -> None:
-        self._stderr.close()
         self._folder.cleanup()
 
     def client(self) -> Client:

@@ -1,0 +1,66 @@
+// Command wire receives and sends Flight messages without interpreting them, for tests of what is on the wire.
+//
+//	wire get --address HOST:PORT --ticket TEXT [--accept-codecs LIST] [--out FILE.arrows]
+//	wire put --address HOST:PORT < MESSAGES
+//
+// get writes the messages of one DoGet as an Arrow IPC stream, header and body as they came, and prints one JSON object:
+// the number of messages, the size of the largest, and the status of the call. put reads JSON lines, each a message, and
+// sends them as they are; it prints the status and the results. Both use a stock client without call options, so that
+// its limits are those that a user meets.
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow/flight"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+)
+
+var errUsage = errors.New("usage: wire get|put [flags]")
+
+// outcome is how a call ended, as the client saw it.
+type outcome struct {
+	Code    string `json:"code"`
+	Message string `json:"message,omitempty"`
+}
+
+func outcomeOf(err error) outcome {
+	s, _ := status.FromError(err)
+	return outcome{Code: s.Code().String(), Message: s.Message()}
+}
+
+func connect(address string) (flight.Client, error) {
+	address = strings.TrimPrefix(address, "grpc://")
+	return flight.NewClientWithMiddleware(address, nil, nil, grpc.WithTransportCredentials(insecure.NewCredentials()))
+}
+
+func run(arguments []string) (any, error) {
+	if len(arguments) == 0 {
+		return nil, errUsage
+	}
+	switch arguments[0] {
+	case "get":
+		return get(arguments[1:])
+	case "put":
+		return put(arguments[1:], os.Stdin)
+	default:
+		return nil, errUsage
+	}
+}
+
+func main() {
+	report, err := run(os.Args[1:])
+	if err == nil {
+		err = json.NewEncoder(os.Stdout).Encode(report)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "wire:", err)
+		os.Exit(1)
+	}
+}

@@ -1,0 +1,49 @@
+"""Runs ``bin/wire``, which shows and sends Flight messages as they are, and takes pyarrow messages apart for it."""
+
+from __future__ import annotations
+
+import base64
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from service import ROOT
+
+_WIRE = ROOT / "bin" / "wire"
+
+
+def get(address: str, ticket: bytes, out: Path, accept_codecs: str = "") -> dict[str, Any]:
+    """One DoGet by a stock Go client; its messages become the IPC stream ``out``."""
+    command = [_WIRE, "get", "--address", address, "--ticket", ticket.decode(), "--out", out]
+    if accept_codecs:
+        command += ["--accept-codecs", accept_codecs]
+    return json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+
+
+def put(address: str, messages: list[dict[str, Any]]) -> dict[str, Any]:
+    """One DoPut of exactly ``messages``."""
+    lines = "\n".join(json.dumps(m) for m in messages)
+    done = subprocess.run([_WIRE, "put", "--address", address], input=lines.encode(), check=True, capture_output=True)
+    return json.loads(done.stdout)
+
+
+def message(
+    header: bytes = b"", body: bytes = b"", path: list[str] | None = None, command: bytes | None = None
+) -> dict[str, Any]:
+    """One message for ``put``."""
+    line: dict[str, Any] = {"header": base64.b64encode(header).decode(), "body": base64.b64encode(body).decode()}
+    if path is not None:
+        line["path"] = path
+    if command is not None:
+        line["command"] = base64.b64encode(command).decode()
+    return line
+
+
+def split(encapsulated: pa.Buffer) -> tuple[bytes, bytes]:
+    """The header and the body of one message that pyarrow serialised."""
+    data = encapsulated.to_pybytes()
+    length = int.from_bytes(data[4:8], "little")
+    return data[8 : 8 + length], data[8 + length :]
