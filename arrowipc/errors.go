@@ -1,0 +1,37 @@
+package arrowipc
+
+import (
+	"errors"
+	"fmt"
+)
+
+// The kinds of refusal. Every error of this package wraps one of them.
+var (
+	// ErrMalformed: the bytes are no valid message, or its counts and ranges contradict each other. The sender is at
+	// fault.
+	ErrMalformed = errors.New("malformed Arrow IPC message")
+
+	// ErrLimit: the message is over one of [Limits]; the error names it.
+	ErrLimit = errors.New("Arrow IPC message over a limit")
+
+	// ErrUnsupported: the message may be valid Arrow but uses what this package does not handle, such as a type of a
+	// later format version, a big-endian schema or another codec.
+	ErrUnsupported = errors.New("unsupported Arrow IPC message")
+
+	// ErrPick: a [Pick] names a column that the schema does not have, or children of what is no struct. The caller is
+	// at fault.
+	ErrPick = errors.New("invalid choice of columns")
+)
+
+func malformed(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrMalformed, fmt.Sprintf(format, args...))
+}
+
+func unsupported(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrUnsupported, fmt.Sprintf(format, args...))
+}
+
+// overLimit says that there is this much of something, while the named limit allows less.
+func overLimit(limit string, allowed, got int, what string) error {
+	return fmt.Errorf("%w: %d %s, where Limits.%s allows %d", ErrLimit, got, what, limit, allowed)
+}
