@@ -162,12 +162,15 @@ func (l Limits) ParseAction(name string, body []byte) (Action, error) {
 }
 
 func actionHint(name string) string {
-	names := make([]string, len(actions))
-	for i, a := range actions {
-		names[i] = a.name
+	var known, supported []string
+	for _, a := range actions {
+		known = append(known, a.name)
+		if a.parse != nil {
+			supported = append(supported, a.name)
+		}
 	}
-	if best, ok := nearest(name, names); ok {
+	if best, ok := nearest(name, known); ok {
 		return fmt.Sprintf("did you mean %q?", best)
 	}
-	return "the known actions are " + strings.Join(names, ", ")
+	return "the actions are " + strings.Join(supported, ", ")
 }

@@ -73,16 +73,20 @@ func parseObject[C any](raw []byte, what string, keys []key[C], limits Limits, c
 	return nil
 }
 
-// hint returns the end of the message about the unknown key name.
+// hint returns the end of the message about the unknown key name. A key that is not supported yet may be what was meant,
+// but is not worth a mention otherwise.
 func hint[C any](name string, keys []key[C]) string {
-	known := make([]string, 0, len(keys))
+	var known, supported []string
 	for _, k := range keys {
 		known = append(known, k.name)
+		if k.parse != nil {
+			supported = append(supported, k.name)
+		}
 	}
 	if best, ok := nearest(name, known); ok {
 		return fmt.Sprintf("did you mean %q?", best)
 	}
-	return "the known keys are " + strings.Join(known, ", ")
+	return "the keys are " + strings.Join(supported, ", ")
 }
 
 // nearest returns the known word that name most likely means: the one with the smallest edit distance, if that is small

@@ -1,0 +1,104 @@
+package descriptors
+
+import (
+	"errors"
+	"testing"
+)
+
+func TestParseActionTakes(t *testing.T) {
+	for _, c := range []struct {
+		name, body string
+		want       Action
+		canonical  string
+	}{
+		{"drop", `{"dataset":"sales/2024"}`, Drop{Dataset: "sales/2024"}, `{"dataset":"sales/2024"}`},
+		{"drop", `{"if_exists":true,"dataset":"x"}`, Drop{Dataset: "x", IfExists: true}, `{"dataset":"x","if_exists":true}`},
+		{"drop", `{"dataset":"x","if_exists":false}`, Drop{Dataset: "x"}, `{"dataset":"x"}`},
+		{"describe", ` {"dataset":"x"} `, Describe{Dataset: "x"}, `{"dataset":"x"}`},
+		{"server_stats", ``, ServerStats{}, `{}`},
+		{"server_stats", " \n", ServerStats{}, `{}`},
+		{"server_stats", `{}`, ServerStats{}, `{}`},
+		{"server_stats", `{"dataset":"x"}`, ServerStats{Dataset: "x"}, `{"dataset":"x"}`},
+	} {
+		got, err := ParseAction(c.name, []byte(c.body))
+		if err != nil || got != c.want {
+			t.Errorf("%s %s: %+v, %v", c.name, c.body, got, err)
+			continue
+		}
+		if got.ActionName() != c.name || string(got.Marshal()) != c.canonical {
+			t.Errorf("%s %s is written %s %s", c.name, c.body, got.ActionName(), got.Marshal())
+		}
+		if again, err := ParseAction(c.name, got.Marshal()); err != nil || again != c.want {
+			t.Errorf("%s %s parses to %+v, %v", c.name, got.Marshal(), again, err)
+		}
+	}
+}
+
+func TestParseActionRefuses(t *testing.T) {
+	for _, c := range []struct{ name, body, want string }{
+		{"drop", ``, `action drop: key "dataset" is missing`},
+		{"drop", `{"dataset":"x","ifexists":true}`, `unknown key "ifexists"; did you mean "if_exists"?`},
+		{"drop", `{"dataset":"x","if_exists":"yes"}`, "if_exists: want true or false"},
+		{"drop", `"x"`, `want a JSON object, got "x"`},
+		{"drop", `x`, "not JSON"},
+		{"describe", `{}`, `key "dataset" is missing`},
+		{"describe", `{"dataset":"x","if_exists":true}`, "unknown key"},
+		{"server_stats", `{"dataset":""}`, "segment 1 of 1"},
+		{"server_stats", `null`, "want a JSON object, got null"},
+		{"server_stats", `[]`, "want a JSON object, got a list"},
+		{"delete", `{}`, `unknown action "delete"; the actions are drop, describe, server_stats`},
+		{"descripe", `{}`, `unknown action "descripe"; did you mean "describe"?`},
+		{"", `{}`, `unknown action ""`},
+		{"CancelFlightInfo", ``, "unknown action"},
+	} {
+		got, err := ParseAction(c.name, []byte(c.body))
+		checkRefused(t, err, ErrBadCommand, c.want)
+		if got != nil {
+			t.Errorf("%s %s: %+v beside an error", c.name, c.body, got)
+		}
+	}
+	_, err := Limits{CommandBytes: 14, Columns: 1}.ParseAction("describe", []byte(`{"dataset":"x"}`))
+	checkRefused(t, err, ErrBadCommand, "15 bytes; at most 14")
+}
+
+func TestParseActionNotYet(t *testing.T) {
+	for _, name := range []string{"statistics", "pin", "unpin", "evict", "compact", "begin", "commit", "abort"} {
+		_, err := ParseAction(name, []byte(`{"dataset":"x"}`))
+		checkRefused(t, err, ErrNotYet, `action "`+name+`" is not yet supported by this server`)
+	}
+}
+
+func TestActionsListsWhatParses(t *testing.T) {
+	infos := Actions()
+	if len(infos) != 3 {
+		t.Errorf("%d actions: %+v", len(infos), infos)
+	}
+	for _, info := range infos {
+		_, err := ParseAction(info.Name, []byte(`{"dataset":"x"}`))
+		if err != nil || info.Doc == "" || len(info.Keys) == 0 {
+			t.Errorf("%+v: %v", info, err)
+		}
+		infos[0].Keys[0].Name = "changed"
+	}
+	if Actions()[0].Keys[0].Name != "dataset" {
+		t.Error("a caller changed the table")
+	}
+}
+
+func FuzzAction(f *testing.F) {
+	f.Add("drop", []byte(`{"dataset":"x","if_exists":true}`))
+	f.Add("server_stats", []byte(``))
+	f.Add("begin", []byte(`{}`))
+	f.Fuzz(func(t *testing.T, name string, body []byte) {
+		a, err := ParseAction(name, body)
+		if err != nil {
+			if errors.Is(err, ErrBadCommand) == errors.Is(err, ErrNotYet) {
+				t.Fatalf("error of no kind, or of two: %v", err)
+			}
+			return
+		}
+		if again, err := ParseAction(a.ActionName(), a.Marshal()); err != nil || again != a {
+			t.Fatalf("%+v became %+v, %v", a, again, err)
+		}
+	})
+}

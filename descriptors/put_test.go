@@ -1,0 +1,152 @@
+package descriptors
+
+import (
+	"errors"
+	"math"
+	"reflect"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func TestPutFromCommandTakes(t *testing.T) {
+	put := func(change func(*PutCommand)) PutCommand {
+		c := PutCommand{Dataset: "x", Mode: ModeReplace, Batching: BatchingAuto}
+		change(&c)
+		return c
+	}
+	for _, c := range []struct {
+		in   string
+		want PutCommand
+	}{
+		{`{"dataset":"x"}`, put(func(*PutCommand) {})},
+		{`{"dataset":"x","mode":"replace","batching":"auto"}`, put(func(*PutCommand) {})},
+		{`{"dataset":"x","mode":"append"}`, put(func(c *PutCommand) { c.Mode = ModeAppend })},
+		{`{"dataset":"x","mode":"create"}`, put(func(c *PutCommand) { c.Mode = ModeCreate })},
+		{`{"dataset":"x","codec":"none"}`, put(func(c *PutCommand) { c.Codec = CodecNone })},
+		{`{"dataset":"x","codec":"lz4"}`, put(func(c *PutCommand) { c.Codec = CodecLZ4 })},
+		{`{"dataset":"x","codec":"zstd"}`, put(func(c *PutCommand) { c.Codec = CodecZstd })},
+		{`{"level":1,"dataset":"x","codec":"zstd"}`, put(func(c *PutCommand) { c.Codec, c.Level = CodecZstd, 1 })},
+		{`{"dataset":"x","codec":"zstd","level":22}`, put(func(c *PutCommand) { c.Codec, c.Level = CodecZstd, 22 })},
+		{`{"dataset":"x","batching":"keep"}`, put(func(c *PutCommand) { c.Batching = BatchingKeep })},
+		{`{"dataset":"x","rows":0}`, put(func(c *PutCommand) { c.Rows = int64p(0) })},
+		{`{"dataset":"x","rows":9223372036854775807}`, put(func(c *PutCommand) { c.Rows = int64p(math.MaxInt64) })},
+	} {
+		got, err := PutFromCommand([]byte(c.in))
+		if err != nil || !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%s:\n got %+v, %v\nwant %+v", c.in, got, err, c.want)
+			continue
+		}
+		checkPutRoundTrip(t, got, len(c.in))
+	}
+}
+
+func TestPutFromCommandRefuses(t *testing.T) {
+	for _, c := range []struct{ in, want string }{
+		{``, "it is empty"},
+		{`x`, "send a JSON object"},
+		{`{}`, `put command: key "dataset" is missing`},
+		{`{"dataset":"a/"}`, "segment 2 of 2"},
+		{`{"dataset":"x","mode":"upsert"}`, `mode: want one of replace, append, create, got "upsert"`},
+		{`{"dataset":"x","mode":""}`, "mode: want one of"},
+		{`{"dataset":"x","codec":""}`, "codec: want one of none, lz4, zstd"},
+		{`{"dataset":"x","codec":"snappy"}`, `got "snappy"`},
+		{`{"dataset":"x","codec":"zstd","level":0}`, "level: want a whole number from 1 to 22, got 0"},
+		{`{"dataset":"x","codec":"zstd","level":23}`, "got 23"},
+		{`{"dataset":"x","codec":"zstd","level":"3"}`, `got "3"`},
+		{`{"dataset":"x","codec":"lz4","level":3}`, `level: it goes with "codec": "zstd" only`},
+		{`{"dataset":"x","level":3}`, `level: it goes with "codec": "zstd" only`},
+		{`{"dataset":"x","batching":"none"}`, "batching: want one of auto, keep"},
+		{`{"dataset":"x","rows":-1}`, "rows: want a whole number from 0"},
+		{`{"dataset":"x","rows":null}`, "got null"},
+		{`{"dataset":"x","rows":1.5}`, "got 1.5"},
+		{`{"dataset":"x","columns":["a"]}`, `unknown key "columns"; the keys are dataset, mode,`},
+		{`{"dataset":"x","row":1}`, `did you mean "rows"?`},
+		{`{"dataset":"x","mode":"append","mode":"append"}`, `key "mode" is given twice`},
+		{`{"dataset":"x"} {}`, "something follows the object"},
+	} {
+		got, err := PutFromCommand([]byte(c.in))
+		checkRefused(t, err, ErrBadCommand, c.want)
+		if !reflect.DeepEqual(got, PutCommand{}) {
+			t.Errorf("%s: %+v beside an error", c.in, got)
+		}
+	}
+}
+
+func TestPutFromCommandNotYet(t *testing.T) {
+	for key, value := range map[string]string{
+		"dictionaries": `"decode"`, "ttl": `60`, "pin": `true`, "sorted_by": `["x","-y"]`, "durable": `true`, "put_id": `"p"`,
+		"transaction": `"t"`,
+	} {
+		_, err := PutFromCommand([]byte(`{"dataset":"x","` + key + `":` + value + `}`))
+		checkRefused(t, err, ErrNotYet, `"`+key+`" is not yet supported by this server; leave it out`)
+	}
+}
+
+func TestPutFromCommandLimits(t *testing.T) {
+	_, err := Limits{CommandBytes: 14, Columns: 1}.PutFromCommand([]byte(`{"dataset":"x"}`))
+	checkRefused(t, err, ErrBadCommand, "15 bytes; at most 14")
+}
+
+func TestPutCommandValidate(t *testing.T) {
+	good := PutCommand{Dataset: "x"}
+	if err := good.Validate(); err != nil {
+		t.Error(err)
+	}
+	for _, bad := range []PutCommand{
+		{}, {Dataset: "x", Mode: "upsert"}, {Dataset: "x", Codec: CodecLZ4, Level: 1}, {Dataset: "x", Rows: int64p(-1)},
+		{Dataset: "x", Codec: CodecZstd, Level: 23}, {Dataset: "x", Batching: "none"}, {Dataset: "x", Codec: "snappy"},
+	} {
+		if err := bad.Validate(); !errors.Is(err, ErrBadCommand) {
+			t.Errorf("%+v: %v", bad, err)
+		}
+	}
+}
+
+func TestPutCommandRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := PutCommand{
+			Dataset:  drawName(t),
+			Mode:     rapid.SampledFrom([]Mode{ModeReplace, ModeAppend, ModeCreate}).Draw(t, "mode"),
+			Codec:    rapid.SampledFrom([]Codec{"", CodecNone, CodecLZ4, CodecZstd}).Draw(t, "codec"),
+			Batching: rapid.SampledFrom([]Batching{BatchingAuto, BatchingKeep}).Draw(t, "batching"),
+			Rows:     rapid.Ptr(rapid.Int64Min(0), true).Draw(t, "rows"),
+		}
+		if c.Codec == CodecZstd {
+			c.Level = rapid.IntRange(0, MaxLevel).Draw(t, "level")
+		}
+		checkPutRoundTrip(t, c, math.MaxInt)
+	})
+}
+
+// checkPutRoundTrip checks the canonical form of a parsed command that came from a text of most bytes.
+func checkPutRoundTrip(t reporter, c PutCommand, most int) {
+	t.Helper()
+	text := c.Marshal()
+	if len(text) > most {
+		t.Errorf("canonical form of %d bytes, from %d: %s", len(text), most, text)
+	}
+	again, err := PutFromCommand(text)
+	if err != nil || !reflect.DeepEqual(again, c) {
+		t.Errorf("%s parses to\n     %+v, %v\nwant %+v", text, again, err, c)
+	}
+}
+
+func FuzzPutCommand(f *testing.F) {
+	for _, s := range []string{
+		`{"dataset":"sales/2024","mode":"append","codec":"zstd","level":3,"batching":"keep","rows":5000000}`,
+		`{"dataset":"x","level":3}`, `{"dataset":"x","ttl":60}`, `{"dataset":"x","mode":"replace"}`, `{"rows":-1}`, ``, `{`,
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		c, err := PutFromCommand(raw)
+		if err != nil {
+			if errors.Is(err, ErrBadCommand) == errors.Is(err, ErrNotYet) {
+				t.Fatalf("error of no kind, or of two: %v", err)
+			}
+			return
+		}
+		checkPutRoundTrip(t, c, len(raw))
+	})
+}
