@@ -144,6 +144,8 @@ func TestReadFromCommandRefuses(t *testing.T) {
 		{`{"dataset":"x","limit":9223372036854775808}`, "got 9223372036854775808"},
 		{`{"dataset":"x","limit":` + strings.Repeat("9", 1000) + `}`, "9…"},
 		{`{"dataset":"x","limit":01}`, "not JSON"},
+		{`{"dataset":"x","wire":`, "ends too early"},
+		{`{"dataset":"x","batch_metadata":tru}`, "not JSON"},
 		{`{"dataset":"x","limit":+1}`, "not JSON"},
 		{`{"dataset":"x","limit":NaN}`, "not JSON"},
 	} {
@@ -239,13 +241,21 @@ func TestReadCommandValidate(t *testing.T) {
 
 func TestReadCommandMarshalIsCanonical(t *testing.T) {
 	c := ReadCommand{
-		Dataset: "s/ü\"", Generation: "g\\1", Columns: []Column{{Name: "a\n\x01\u2028\x7f"}, {Ordinal: 2, IsOrdinal: true}},
+		Dataset: "s/ü\"", Generation: "g\\1", Columns: []Column{{Name: "a\b\t\n\f\r\x01\x1f\u2028\x7f"}, {Ordinal: 2, IsOrdinal: true}},
 		Wire: WireLZ4, MaxMessageBytes: 70000, BatchMetadata: true, Limit: int64p(5),
 	}
-	const want = `{"dataset":"s/ü\"","generation":"g\\1","columns":["a\n\u0001` + "\u2028\x7f" +
+	const want = `{"dataset":"s/ü\"","generation":"g\\1","columns":["a\b\t\n\f\r\u0001\u001f` + "\u2028\x7f" +
 		`",2],"wire":"lz4","max_message_bytes":70000,"batch_metadata":true,"limit":5}`
 	if got := string(c.Marshal()); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+func TestColumnString(t *testing.T) {
+	for want, c := range map[string]Column{`"deep.\"n\""`: {Name: `deep."n"`}, `""`: {}, "7": {Ordinal: 7, IsOrdinal: true}} {
+		if got := c.String(); got != want {
+			t.Errorf("%+v is written %s, want %s", c, got, want)
+		}
 	}
 }
 
