@@ -1,0 +1,96 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+)
+
+// maxStreamBody bounds one message's body in an IPC stream, whose true length nobody knows before it is read. A file's
+// own size bounds the bodies in it.
+const maxStreamBody = 4 << 30
+
+// ipcFileSource reads an Arrow IPC file (Feather version 2).
+type ipcFileSource struct {
+	io.Closer
+	reader *ipc.FileReader
+	next   int
+}
+
+// newIPCFileSource reads the footer of the file. It owns closer unless it returns an error.
+func newIPCFileSource(f *os.File, size int64, closer io.Closer) (source, error) {
+	// The library's limit of 256 MiB would refuse files that its own writer makes.
+	r, err := ipc.NewFileReader(f, ipc.WithBodySizeLimit(max(size, 1)))
+	if err != nil {
+		return nil, fmt.Errorf("not a whole Arrow IPC file: %w", err)
+	}
+	return &ipcFileSource{Closer: closer, reader: r}, nil
+}
+
+func (s *ipcFileSource) Schema() *arrow.Schema { return s.reader.Schema() }
+
+func (s *ipcFileSource) Next() (arrow.RecordBatch, error) {
+	if s.next >= s.reader.NumRecords() {
+		return nil, io.EOF
+	}
+	batch, err := s.reader.RecordBatchAt(s.next)
+	if err != nil {
+		return nil, fmt.Errorf("batch %d: %w", s.next, err)
+	}
+	s.next++
+	return batch, nil
+}
+
+func (s *ipcFileSource) Close() error {
+	s.reader.Close()
+	return s.Closer.Close()
+}
+
+// ipcStreamSource reads an Arrow IPC stream.
+type ipcStreamSource struct {
+	io.Closer
+	reader *ipc.Reader
+	next   int
+}
+
+// newStreamSource reads the schema of the stream. It owns closer unless it returns an error.
+func newStreamSource(in io.Reader, closer io.Closer) (source, error) {
+	r, err := ipc.NewReader(in, ipc.WithBodySizeLimit(maxStreamBody))
+	if err != nil {
+		return nil, fmt.Errorf("not an Arrow IPC stream: %w", err)
+	}
+	return &ipcStreamSource{Closer: closer, reader: r}, nil
+}
+
+func (s *ipcStreamSource) Schema() *arrow.Schema { return s.reader.Schema() }
+
+func (s *ipcStreamSource) Next() (arrow.RecordBatch, error) {
+	if !s.reader.Next() {
+		if err := s.reader.Err(); err != nil {
+			return nil, fmt.Errorf("batch %d: %w", s.next, err)
+		}
+		return nil, io.EOF
+	}
+	s.next++
+	batch := s.reader.RecordBatch()
+	batch.Retain()
+	return batch, nil
+}
+
+func (s *ipcStreamSource) Close() error {
+	s.reader.Release()
+	return s.Closer.Close()
+}
+
+// newIPCFileSink writes an Arrow IPC file. A file, unlike a stream, can only extend a dictionary and not replace it.
+func newIPCFileSink(w io.Writer, schema *arrow.Schema) (sink, error) {
+	return ipc.NewFileWriter(w, ipc.WithSchema(schema), ipc.WithDictionaryDeltas(true))
+}
+
+// newIPCStreamSink writes an Arrow IPC stream.
+func newIPCStreamSink(w io.Writer, schema *arrow.Schema) (sink, error) {
+	return ipc.NewWriter(w, ipc.WithSchema(schema)), nil
+}

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+)
+
+// progress shows how far a transfer is, on a terminal only: rows, MiB and MiB/s. On anything else its methods do
+// nothing.
+type progress struct {
+	bar  *progressbar.ProgressBar
+	rows int64
+}
+
+// newProgress starts a display on w. totalBytes is the number of decoded bytes to come, or less than 0 if unknown.
+func newProgress(w io.Writer, totalBytes int64) *progress {
+	if isTerminal(w) == 0 {
+		return &progress{}
+	}
+	if totalBytes <= 0 {
+		totalBytes = -1
+	}
+	return &progress{bar: progressbar.NewOptions64(totalBytes,
+		progressbar.OptionSetWriter(w),
+		progressbar.OptionShowBytes(true),
+		progressbar.OptionUseIECUnits(true),
+		progressbar.OptionSetWidth(20),
+		progressbar.OptionThrottle(100*time.Millisecond),
+		progressbar.OptionClearOnFinish(),
+	)}
+}
+
+// add counts a batch that was moved. The display is only an ornament: its errors are not the transfer's.
+func (p *progress) add(rows, bytes int64) {
+	p.rows += rows
+	if p.bar == nil {
+		return
+	}
+	p.bar.Describe(fmt.Sprintf("%s rows", thousands(p.rows)))
+	_ = p.bar.Add64(bytes)
+}
+
+// done takes the display away, so that what follows starts on a clean line.
+func (p *progress) done() {
+	if p.bar != nil {
+		_ = p.bar.Finish()
+	}
+}
