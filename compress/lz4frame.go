@@ -29,12 +29,8 @@ const (
 	lz4Window = 64 << 10
 )
 
-// Codes of the BD byte.
-const (
-	lz4Code64K  = 4
-	lz4Code256K = 5
-	lz4Code4M   = 7
-)
+// lz4Code64K is the lowest block size code of the BD byte; the highest is 7.
+const lz4Code64K = 4
 
 // lz4BlockSize returns the block size in bytes of a code from 4 to 7: 64 KiB, 256 KiB, 1 MiB, 4 MiB.
 func lz4BlockSize(code int) int { return 1 << (8 + 2*code) }
