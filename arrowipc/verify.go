@@ -35,8 +35,8 @@ func verify(hdr []byte, lim Limits) (view, error) {
 	if len(hdr) < 8 {
 		return view{}, malformed("a header of %d bytes is too short to be one", len(hdr))
 	}
-	// A reference to a table takes four bytes. A header that shares none has fewer tables than this.
-	v := &verifier{buf: hdr, lim: lim, tables: len(hdr)/4 + 1, bytes: lim.HeaderBytes}
+	// A table and the reference to it take eight bytes, where tables are not shared: this is generous, yet linear.
+	v := &verifier{buf: hdr, lim: lim, tables: len(hdr), bytes: lim.HeaderBytes}
 	root, err := v.follow(messageTable, "root", 0)
 	if err != nil {
 		return view{}, err
