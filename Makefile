@@ -42,7 +42,7 @@ example: $(VENV)/.ready ## run the README's example against the server that `mak
 
 .PHONY: demo
 demo: build $(VENV)/.ready ## start a server, run the example against it, and stop the server
-	$(VENVPY) examples/demo.py
+	$(VENVPY) integration/demo.py
 
 ## Tests
 
