@@ -95,7 +95,8 @@ func (k *checker) typeCodes(c *arrowipc.Column, n int64) (*[256]int16, error) {
 	return children, nil
 }
 
-// denseUnion checks that every row points at a value of one of the children.
+// denseUnion checks that every row points at a value of one of the children, and that the rows of each child point at its
+// values in order, as the format asks and readers rely on. Rows may share a value.
 func (k *checker) denseUnion(c *arrowipc.Column, n int64) error {
 	children, err := k.typeCodes(c, n)
 	if err != nil {
@@ -109,12 +110,18 @@ func (k *checker) denseUnion(c *arrowipc.Column, n int64) error {
 	for i, child := range c.Children {
 		lengths[i] = k.s.node(child).Length
 	}
+	last := make([]int64, len(c.Children))
 	for i, code := range k.s.buf(c, 0)[:n] {
 		offset, child := intAt(offsets, 4, int64(i)), children[code]
 		if offset < 0 || offset >= lengths[child] {
 			return k.errorf("row %d is value %d of child %q, which has %d", i, offset,
 				c.Children[child].Field.Name, lengths[child])
 		}
+		if offset < last[child] {
+			return k.errorf("union offsets run backwards at row %d: from %d to %d of child %q", i, last[child], offset,
+				c.Children[child].Field.Name)
+		}
+		last[child] = offset
 	}
 	return nil
 }

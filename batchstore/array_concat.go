@@ -18,8 +18,8 @@ type run struct {
 // What it writes is canonical: offsets begin at zero; children, data and data buffers of views hold nothing that is
 // not referred to, give or take holes where at least half is; no bitmap where nothing is null, and zeros after the last
 // bit of the others; zero views and empty list views in null slots, the bytes of other null slots as they came; null
-// counts as in trueNulls; buffer lengths without padding. No column and no child becomes longer than the sum of its
-// sources, whatever overlaps in them.
+// counts as in trueNulls; buffer lengths without padding. Where runs take each source once, or its rows in ascending
+// order, no column, child or data becomes longer than in the sources together, whatever overlaps in them.
 //
 // A plan reads the buffers of its runs when it writes, so they must live until then.
 type concatPlan struct {

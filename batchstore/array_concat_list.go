@@ -42,35 +42,35 @@ func eachList(c *arrowipc.Column, q piece, f func(row, lo, hi int64)) {
 	}
 }
 
-// listViews plans list views. Lists may lie in any order and overlap: what they refer to is kept once for each source,
-// in the order in which it lies there.
+// listViews plans list views. Lists may lie in any order and overlap: what they refer to is kept once for each group of
+// pieces, in the order in which it lies there.
 func (p *concatPlan) listViews(c *arrowipc.Column, pieces []piece, n int64) error {
 	width := offsetWidth(c.Kind)
 	places := placer{limit: maxItems(width)}
 	var children []piece
-	kept := make(map[*source][]span)
-	for _, group := range bySource(pieces) {
-		spans := listSpans(c, group)
-		if !places.place(spans) {
+	groups := grouped(pieces)
+	kept := make([][]span, len(groups))
+	for i, group := range groups {
+		kept[i] = listSpans(c, group)
+		if !places.place(kept[i]) {
 			return fmt.Errorf("%w: offsets over %d", errTooBig, places.limit)
 		}
-		s := group[0].s
-		kept[s] = spans
-		children = appendSpans(children, s, spans)
+		children = appendSpans(children, group[0].s, kept[i])
 	}
 	err := p.add(func(bufs [][]byte) {
 		offsets, sizes := bufs[0], bufs[1]
 		clear(offsets)
 		clear(sizes)
 		var at int64
-		for _, q := range pieces {
-			spans := kept[q.s]
-			eachList(c, q, func(row, lo, hi int64) {
-				x := find(spans, lo)
-				putInt(offsets, width, at+row-q.from, x.at+lo-x.lo)
-				putInt(sizes, width, at+row-q.from, hi-lo)
-			})
-			at += q.n
+		for i, group := range groups {
+			for _, q := range group {
+				eachList(c, q, func(row, lo, hi int64) {
+					x := find(kept[i], lo)
+					putInt(offsets, width, at+row-q.from, x.at+lo-x.lo)
+					putInt(sizes, width, at+row-q.from, hi-lo)
+				})
+				at += q.n
+			}
 		}
 	}, n*width, n*width)
 	if err != nil {
@@ -79,7 +79,7 @@ func (p *concatPlan) listViews(c *arrowipc.Column, pieces []piece, n int64) erro
 	return p.column(c.Children[0], children)
 }
 
-// listSpans gives the ranges of the child that the list views of one source's pieces refer to.
+// listSpans gives the ranges of the child that the list views of one group refer to.
 func listSpans(c *arrowipc.Column, pieces []piece) []span {
 	var e extent
 	for _, q := range pieces {
@@ -104,20 +104,4 @@ func appendSpans(pieces []piece, s *source, spans []span) []piece {
 		pieces = append(pieces, piece{s, x.lo, x.hi - x.lo})
 	}
 	return pieces
-}
-
-// bySource groups pieces by their source, sources in the order in which they first appear.
-func bySource(pieces []piece) [][]piece {
-	var groups [][]piece
-	index := make(map[*source]int)
-	for _, q := range pieces {
-		i, ok := index[q.s]
-		if !ok {
-			i = len(groups)
-			index[q.s] = i
-			groups = append(groups, nil)
-		}
-		groups[i] = append(groups[i], q)
-	}
-	return groups
 }

@@ -17,34 +17,36 @@ func typeCodes(c *arrowipc.Column, pieces []piece) func(bufs [][]byte) {
 	}
 }
 
-// denseUnion plans a dense union. As with list views, what rows refer to is kept once for each source and child.
+// denseUnion plans a dense union. What rows refer to is kept once for each group of pieces and child.
 func (p *concatPlan) denseUnion(c *arrowipc.Column, pieces []piece, n int64) error {
 	childOf := unionChildren(c)
 	places := make([]placer, len(c.Children))
 	children := make([][]piece, len(c.Children))
-	kept := make(map[*source][][]span)
-	for _, group := range bySource(pieces) {
-		s := group[0].s
-		kept[s] = unionSpans(c, childOf, group)
-		for i, spans := range kept[s] {
-			places[i].limit = math.MaxInt32
-			if !places[i].place(spans) {
+	groups := grouped(pieces)
+	kept := make([][][]span, len(groups)) // of each group and child
+	for i, group := range groups {
+		kept[i] = unionSpans(c, childOf, group)
+		for k, spans := range kept[i] {
+			places[k].limit = math.MaxInt32
+			if !places[k].place(spans) {
 				return fmt.Errorf("%w: union offsets over %d", errTooBig, math.MaxInt32)
 			}
-			children[i] = appendSpans(children[i], s, spans)
+			children[k] = appendSpans(children[k], group[0].s, spans)
 		}
 	}
 	codes := typeCodes(c, pieces)
 	err := p.add(func(bufs [][]byte) {
 		codes(bufs)
 		var at int64
-		for _, q := range pieces {
-			spans, from, offsets := kept[q.s], q.s.buf(c, 0), q.s.buf(c, 1)
-			for row := q.from; row < q.from+q.n; row++ {
-				offset := intAt(offsets, 4, row)
-				x := find(spans[childOf[from[row]]], offset)
-				putInt(bufs[1], 4, at, x.at+offset-x.lo)
-				at++
+		for i, group := range groups {
+			for _, q := range group {
+				from, offsets := q.s.buf(c, 0), q.s.buf(c, 1)
+				for row := q.from; row < q.from+q.n; row++ {
+					offset := intAt(offsets, 4, row)
+					x := find(kept[i][childOf[from[row]]], offset)
+					putInt(bufs[1], 4, at, x.at+offset-x.lo)
+					at++
+				}
 			}
 		}
 	}, n, n*4)
@@ -59,7 +61,7 @@ func (p *concatPlan) denseUnion(c *arrowipc.Column, pieces []piece, n int64) err
 	return nil
 }
 
-// unionSpans gives, for each child, the ranges that the rows of one source's pieces refer to.
+// unionSpans gives, for each child, the ranges that the rows of one group refer to.
 func unionSpans(c *arrowipc.Column, childOf *[256]int16, pieces []piece) [][]span {
 	extents := make([]extent, len(c.Children))
 	for _, q := range pieces {

@@ -14,35 +14,28 @@ func eachLongView(c *arrowipc.Column, q piece, f func(row, buf, lo, hi int64)) {
 	}
 }
 
-// views plans a view column: the views, and data buffers with what they refer to, once for each source.
+// views plans a view column: the views, and data buffers with what they refer to, once for each group of pieces.
 func (p *concatPlan) views(c *arrowipc.Column, pieces []piece, n int64) error {
-	type dataSpans struct {
-		data  [][]byte
-		spans [][]span // of each data buffer
-	}
 	var places bufferPlacer
-	var order []dataSpans
-	kept := make(map[*source][][]span)
-	for _, group := range bySource(pieces) {
-		s := group[0].s
-		spans := viewSpans(c, group)
-		for _, x := range spans {
-			places.place(x)
+	groups := grouped(pieces)
+	kept := make([][][]span, len(groups)) // of each group and data buffer
+	for i, group := range groups {
+		kept[i] = viewSpans(c, group)
+		for _, spans := range kept[i] {
+			places.place(spans)
 		}
-		kept[s] = spans
-		order = append(order, dataSpans{s.viewData(c), spans})
 	}
 	p.variadic = append(p.variadic, int64(len(places.sizes)))
 	return p.add(func(bufs [][]byte) {
 		var at int64
-		for _, q := range pieces {
-			writeViews(bufs[0][at*viewBytes:(at+q.n)*viewBytes], c, q, kept[q.s])
-			at += q.n
-		}
-		for _, o := range order {
-			for i, spans := range o.spans {
-				for _, x := range spans {
-					copy(bufs[1+x.buf][x.at:], o.data[i][x.lo:x.hi])
+		for i, group := range groups {
+			for _, q := range group {
+				writeViews(bufs[0][at*viewBytes:(at+q.n)*viewBytes], c, q, kept[i])
+				at += q.n
+			}
+			for k, data := range group[0].s.viewData(c) {
+				for _, x := range kept[i][k] {
+					copy(bufs[1+x.buf][x.at:], data[x.lo:x.hi])
 				}
 			}
 		}
@@ -65,7 +58,7 @@ func writeViews(dst []byte, c *arrowipc.Column, q piece, spans [][]span) {
 	})
 }
 
-// viewSpans gives, for each data buffer of the pieces' one source, the ranges that their views refer to.
+// viewSpans gives, for each data buffer of a group's source, the ranges that the group's views refer to.
 func viewSpans(c *arrowipc.Column, pieces []piece) [][]span {
 	extents := make([]extent, len(pieces[0].s.viewData(c)))
 	for _, q := range pieces {

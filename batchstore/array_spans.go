@@ -25,7 +25,10 @@ func (e *extent) add(lo, hi int64) {
 
 // dense reports whether the range may be kept as it lies: at least half of it seems to be referred to. Half is what a
 // hole may cost at most; below that the references are gathered.
-func (e *extent) dense() bool { return e.sum >= uint64(e.hi-e.lo)/2 }
+func (e *extent) dense() bool {
+	span := uint64(e.hi - e.lo)
+	return e.sum >= span || e.sum >= span-e.sum
+}
 
 // span is a range of a source's child or data buffer that is kept, and where it goes.
 type span struct {
@@ -54,6 +57,21 @@ func find(s []span, x int64) *span {
 		return &s[0]
 	}
 	return &s[sort.Search(len(s), func(i int) bool { return s[i].lo > x })-1]
+}
+
+// grouped cuts pieces into groups, each of one source and with rows in ascending order. What a group refers to is kept
+// once. Pieces that go back in their source, or to an earlier source, begin a new group, so that references which
+// ascend in every source ascend in the result.
+func grouped(pieces []piece) [][]piece {
+	var groups [][]piece
+	first := 0
+	for i := 1; i <= len(pieces); i++ {
+		if i == len(pieces) || pieces[i].s != pieces[i-1].s || pieces[i].from < pieces[i-1].from+pieces[i-1].n {
+			groups = append(groups, pieces[first:i])
+			first = i
+		}
+	}
+	return groups
 }
 
 // placer gives spans their places in consecutive items of a result.
