@@ -35,7 +35,7 @@ func TestEmpty(t *testing.T) {
 }
 
 func TestRawWhereLittleIsSaved(t *testing.T) {
-	p := newPool(t, Options{})
+	p := newPool(t, Options{RetainBytes: 64 << 20})
 	for _, w := range ways[1:] {
 		for _, n := range []int{1, 7, 8, 100, 65536, 65537, 1 << 20} {
 			src := noise(n)
@@ -51,7 +51,7 @@ func TestRawWhereLittleIsSaved(t *testing.T) {
 		// Around the threshold: noise with more and more zeros at its end. The stored form is never above 95 % unless
 		// it is raw, and both forms occur.
 		var frames, raws int
-		for zeros := 0; zeros < 2000; zeros += 20 {
+		for zeros := 0; zeros < 2000; zeros += 50 {
 			src := append(noise(20_000), make([]byte, zeros)...)
 			got := mustAppend(t, p, nil, src, w)
 			if _, ok := Raw(got); ok {

@@ -35,7 +35,7 @@ func mustAppend(t testing.TB, p *Pool, dst, src []byte, w way) []byte {
 }
 
 func TestRoundTrip(t *testing.T) {
-	p := newPool(t, Options{})
+	p := newPool(t, Options{RetainBytes: 64 << 20})
 	for name, src := range samples() {
 		for _, w := range ways {
 			head := []byte("before")
