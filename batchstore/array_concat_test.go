@@ -148,20 +148,13 @@ func TestCutSharesNothing(t *testing.T) {
 		moveView(v, 0, at)
 		return v
 	}
-	ints := func(v ...int64) []byte {
-		b := make([]byte, 4*len(v))
-		for i, x := range v {
-			putInt(b, 4, int64(i), x)
-		}
-		return b
-	}
 	b := &plainBatch{
 		rows: 4, variadic: []int64{1},
 		nodes: []arrowipc.FieldNode{{Length: 4}, {Length: 4}, {Length: 100_000}, {Length: 4}, {Length: 100_000}},
 		bufs: [][]byte{
 			nil, slices.Concat(view(90_000), view(10), view(90_000), view(60)), data,
-			nil, ints(90_000, 10, 90_050, 60), ints(100, 100, 100, 100), nil, data,
-			{1, 1, 1, 1}, ints(10, 11, 90_000, 90_000), nil, data,
+			nil, ints(4, 90_000, 10, 90_050, 60), ints(4, 100, 100, 100, 100), nil, data,
+			{1, 1, 1, 1}, ints(4, 10, 11, 90_000, 90_000), nil, data,
 		},
 	}
 	if err := checkPlain(schema.Layout, b); err != nil {
