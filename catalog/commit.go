@@ -1,0 +1,89 @@
+package catalog
+
+import (
+	"fmt"
+
+	"github.com/flightcache/flightcache/arrowipc"
+)
+
+// Mode says what a put does to a dataset that exists.
+type Mode int
+
+// The modes of a put.
+const (
+	Replace Mode = iota // the put's batches become the dataset
+	Append              // they follow the dataset's own; a dataset that is absent is created
+	Create              // the dataset must not exist
+)
+
+// Put is a put on its way from its first message to its commit.
+type Put struct {
+	c      *Catalog
+	name   string
+	mode   Mode
+	schema *arrowipc.Schema
+}
+
+// Begin checks what can be known before any batch has come, so that a put that must fail does so before its client
+// has sent the data: ErrExists for Create, ErrSchemaMismatch for Append. Both are checked again by Commit.
+func (c *Catalog) Begin(name string, mode Mode, schema *arrowipc.Schema) (*Put, error) {
+	p := &Put{c: c, name: name, mode: mode, schema: schema}
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	if err := p.check(c.datasets[name], ErrSchemaMismatch); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// check judges the put against the dataset's newest generation, nil for none.
+func (p *Put) check(old *Generation, mismatch error) error {
+	switch {
+	case old == nil:
+		return nil
+	case p.mode == Create:
+		return fmt.Errorf("%w: %q has %d rows; put with mode replace or append, or drop it first",
+			ErrExists, p.name, old.Rows)
+	case p.mode == Append:
+		if d := old.Schema.Diff(p.schema); d != "" {
+			return fmt.Errorf("%w: append to %q: %s; put with the dataset's schema, or with mode replace",
+				mismatch, p.name, d)
+		}
+	}
+	return nil
+}
+
+// Commit publishes batches as the dataset's new generation and returns it acquired: the caller releases it. Until
+// then nothing of the put is visible, after it all of it is. On success the catalogue owns the caller's reference to
+// every batch; on an error the caller keeps them. ErrExists, or ErrConflict when the dataset's schema has changed
+// since Begin.
+func (p *Put) Commit(batches []Batch, codec string) (*Generation, error) {
+	c := p.c
+	c.mu.Lock()
+	old := c.datasets[p.name]
+	if err := p.check(old, ErrConflict); err != nil {
+		c.mu.Unlock()
+		return nil, err
+	}
+	g := newGeneration(p.name, c.nextID(), p.schema, codec, c.now())
+	if p.mode == Append && old != nil {
+		g.Schema = old.Schema // the first metadata stays
+		for _, b := range old.Batches {
+			b.Retain()
+		}
+		// Appending may write behind the old list's end, where no other generation looks: commits serialise, and only
+		// the newest list is ever appended to.
+		g.Batches = append(old.Batches, batches...)
+		copy(g.Nodes, old.Nodes)
+		g.Rows, g.Decoded, g.Stored = old.Rows, old.Decoded, old.Stored
+	} else {
+		g.Batches = batches
+	}
+	g.add(batches)
+	c.datasets[p.name] = g
+	c.mu.Unlock()
+	if old != nil {
+		old.Release() // may free a whole generation: never under the lock
+	}
+	return g, nil
+}

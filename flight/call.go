@@ -1,0 +1,105 @@
+package flight
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
+)
+
+// call is what the log says of one RPC. It belongs to the call's handler.
+type call struct {
+	dataset string
+	action  string
+	rows    int64
+	bytes   int64 // of FlightData on the wire
+}
+
+type callKey struct{}
+
+// callOf gives the record of the call that a context belongs to.
+func callOf(ctx context.Context) *call {
+	c, ok := ctx.Value(callKey{}).(*call)
+	if !ok {
+		return &call{} // a service that is not ours, or a test that calls a handler directly
+	}
+	return c
+}
+
+// unary and stream run every handler: they turn its error into a status, turn a panic into Internal, and log one line.
+
+func (s *Server) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (resp any, err error) {
+	c := &call{}
+	start := time.Now()
+	ctx = context.WithValue(ctx, callKey{}, c)
+	defer func() { s.finish(ctx, c, info.FullMethod, start, err) }()
+	defer s.recover(info.FullMethod, &err)
+	resp, err = handler(ctx, req)
+	return resp, toStatus(err)
+}
+
+func (s *Server) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) (err error) {
+	c := &call{}
+	start := time.Now()
+	ctx := context.WithValue(ss.Context(), callKey{}, c)
+	defer func() { s.finish(ctx, c, info.FullMethod, start, err) }()
+	defer s.recover(info.FullMethod, &err)
+	return toStatus(handler(srv, &callStream{ServerStream: ss, ctx: ctx}))
+}
+
+// callStream is a stream whose context knows the call.
+type callStream struct {
+	grpc.ServerStream
+	ctx context.Context
+}
+
+// Context is the stream's context.
+func (s *callStream) Context() context.Context { return s.ctx }
+
+// recover keeps a handler's panic from ending the process. It is a fault of ours, so the log has its stack; the client
+// learns only that there was one.
+func (s *Server) recover(method string, err *error) {
+	if p := recover(); p != nil {
+		s.opts.Log.Error("panic in a handler", zap.String("method", method), zap.String("panic", fmt.Sprint(p)),
+			zap.ByteString("stack", debug.Stack()))
+		*err = status.Error(codes.Internal, "internal error; the server's log has the details")
+	}
+}
+
+func (s *Server) finish(ctx context.Context, c *call, method string, start time.Time, err error) {
+	code := status.Code(err)
+	fields := []zap.Field{
+		zap.String("rpc", method[strings.LastIndexByte(method, '/')+1:]), zap.String("code", code.String()),
+		zap.Duration("duration", time.Since(start)),
+	}
+	if p, ok := peer.FromContext(ctx); ok {
+		fields = append(fields, zap.String("peer", p.Addr.String()))
+	}
+	if c.dataset != "" {
+		fields = append(fields, zap.String("dataset", c.dataset))
+	}
+	if c.action != "" {
+		fields = append(fields, zap.String("action", c.action))
+	}
+	if c.rows > 0 || c.bytes > 0 {
+		fields = append(fields, zap.Int64("rows", c.rows), zap.Int64("bytes", c.bytes))
+	}
+	if err != nil {
+		fields = append(fields, zap.String("error", status.Convert(err).Message()))
+	}
+	switch code {
+	case codes.OK:
+		s.opts.Log.Info("call", fields...)
+	case codes.Internal, codes.DataLoss, codes.Unknown:
+		s.opts.Log.Error("call", fields...)
+	default:
+		s.opts.Log.Warn("call", fields...)
+	}
+}

@@ -1,0 +1,101 @@
+package flight
+
+import (
+	"encoding/json"
+	"sync"
+	"sync/atomic"
+
+	"github.com/flightcache/flightcache/catalog"
+	"github.com/flightcache/flightcache/descriptors"
+)
+
+// counts are what was done, for the server or for one dataset name. Bytes in and out are those of FlightData messages
+// on the wire; encoded and decoded ones are plain sizes.
+type counts struct {
+	puts, gets                 atomic.Int64
+	rowsIn, rowsOut            atomic.Int64
+	bytesIn, bytesOut          atomic.Int64
+	bytesEncoded, bytesDecoded atomic.Int64
+	batchesSent, batchesPruned atomic.Int64
+}
+
+// counters are the server's counts and those of each dataset that exists.
+type counters struct {
+	server counts
+
+	mu       sync.Mutex
+	datasets map[string]*counts
+}
+
+// of gives the counts of a dataset name.
+func (c *counters) of(name string) *counts {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	d := c.datasets[name]
+	if d == nil {
+		d = &counts{}
+		c.datasets[name] = d
+	}
+	return d
+}
+
+// forget drops the counts of a dataset that is gone, so that names which come and go take no memory.
+func (c *counters) forget(name string) {
+	c.mu.Lock()
+	delete(c.datasets, name)
+	c.mu.Unlock()
+}
+
+// both calls f with the server's counts and with those of a dataset.
+func (c *counters) both(name string, f func(*counts)) {
+	f(&c.server)
+	f(c.of(name))
+}
+
+// statsJSON is the result of server_stats.
+type statsJSON struct {
+	Dataset       string `json:"dataset,omitempty"`
+	Puts          int64  `json:"puts"`
+	Gets          int64  `json:"gets"`
+	RowsIn        int64  `json:"rows_in"`
+	RowsOut       int64  `json:"rows_out"`
+	BytesIn       int64  `json:"bytes_in"`
+	BytesOut      int64  `json:"bytes_out"`
+	BytesEncoded  int64  `json:"bytes_encoded"`
+	BytesDecoded  int64  `json:"bytes_decoded"`
+	BatchesSent   int64  `json:"batches_sent"`
+	BatchesPruned int64  `json:"batches_pruned"`
+	ChargedBytes  int64  `json:"charged_bytes"`
+	WarmBytes     int64  `json:"warm_bytes,omitempty"`
+	Datasets      int    `json:"datasets,omitempty"`
+}
+
+func (c *counts) json() statsJSON {
+	return statsJSON{
+		Puts: c.puts.Load(), Gets: c.gets.Load(), RowsIn: c.rowsIn.Load(), RowsOut: c.rowsOut.Load(),
+		BytesIn: c.bytesIn.Load(), BytesOut: c.bytesOut.Load(), BytesEncoded: c.bytesEncoded.Load(),
+		BytesDecoded: c.bytesDecoded.Load(), BatchesSent: c.batchesSent.Load(), BatchesPruned: c.batchesPruned.Load(),
+	}
+}
+
+// serverStats answers the action of that name, for the server or for one dataset.
+func (s *Server) serverStats(a descriptors.ServerStats) ([]byte, error) {
+	if a.Dataset == "" {
+		j := s.stats.server.json()
+		st := s.store.Stats()
+		j.ChargedBytes, j.WarmBytes, j.Datasets = st.Charged, st.Warm, s.catalog.Len()
+		return json.Marshal(j)
+	}
+	g, err := s.catalog.Current(string(a.Dataset))
+	if err != nil {
+		return nil, err
+	}
+	defer g.Release()
+	return json.Marshal(s.datasetStats(g))
+}
+
+func (s *Server) datasetStats(g *catalog.Generation) statsJSON {
+	j := s.stats.of(g.Dataset).json()
+	j.Dataset, j.ChargedBytes = g.Dataset, g.Stored
+	return j
+}

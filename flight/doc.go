@@ -1,0 +1,27 @@
+// Package flight answers the RPCs of Arrow Flight: it is the service.
+//
+// # Purpose
+//
+// Each RPC has a file. A put's batches go from the transport's buffers into the store with one copy; a get's stored
+// byte ranges go from the store to the transport with none. What a read will send is decided by flight/plan from
+// metadata alone; this package carries it out.
+//
+// # Invariants
+//
+//   - The two hot messages, FlightData in and out, pass through this package's own codec ([Codec]); every other message
+//     through gRPC's.
+//   - Memory handed to the transport is held until the transport has let go of it, a killed connection included, and
+//     is released once (see lease.go).
+//   - Nothing of a put is visible before its commit, and all that it took is given back when it fails.
+//   - Every error has one gRPC code, by the table in status.go. No input ends the process: handlers recover.
+//   - No lock is held across Send or Recv.
+//
+// # Concurrency
+//
+// A [Server] serves any number of calls at once. What belongs to one call is not shared.
+//
+// # What it is not
+//
+// It does not store, encode or interpret batches (batchstore), does not know names and generations (catalog), and does
+// not parse commands (descriptors). Listening, signals and options of the command line are cmd/flightcache's.
+package flight

@@ -1,0 +1,116 @@
+package flight
+
+import (
+	"encoding/json"
+
+	arrowflight "github.com/apache/arrow-go/v18/arrow/flight"
+
+	"github.com/flightcache/flightcache/batchstore"
+	"github.com/flightcache/flightcache/catalog"
+	"github.com/flightcache/flightcache/descriptors"
+	"github.com/flightcache/flightcache/flight/plan"
+)
+
+// DoGet sends what a ticket names: the schema, then a message for each stored batch, or more where they have to be cut.
+func (s *Server) DoGet(t *arrowflight.Ticket, stream arrowflight.FlightService_DoGetServer) error {
+	ctx := stream.Context()
+	ticket, err := descriptors.ParseTicket(t.GetTicket(), s.sealer)
+	if err != nil {
+		return err
+	}
+	c := callOf(ctx)
+	c.dataset = string(ticket.Command.Dataset)
+	g, err := s.generation(c.dataset, ticket.Generation)
+	if err != nil {
+		return err
+	}
+	defer g.Release()
+	read, err := plan.New(g, &ticket.Command)
+	if err != nil {
+		return err
+	}
+	batches, err := read.Batches(ticket.FirstBatch, ticket.LastBatch)
+	if err != nil {
+		return err
+	}
+	lease := connectionOf(ctx).newLease()
+	defer lease.end()
+	get := &get{stream: stream, lease: lease, call: c, metadata: ticket.Command.BatchMetadata}
+	defer func() { s.stats.both(c.dataset, get.count) }()
+	if err := get.schema(read); err != nil {
+		return err
+	}
+	reader := s.store.Reader(read.Projection, s.readOptions(ctx, &ticket.Command))
+	left := read.Rows
+	for i, b := range batches {
+		if left <= 0 {
+			break
+		}
+		get.batch = ticket.FirstBatch + i
+		if err := reader.Read(b.(*batchstore.Batch), left, get.send); err != nil {
+			return inDataset(ticket.Command.Dataset, err)
+		}
+		left -= b.Rows()
+	}
+	return nil
+}
+
+// generation acquires one generation of a dataset, or the newest where none is named.
+func (s *Server) generation(dataset, id string) (*catalog.Generation, error) {
+	if id == "" {
+		return s.catalog.Current(dataset)
+	}
+	return s.catalog.At(dataset, id)
+}
+
+// get is one DoGet under way.
+type get struct {
+	stream   arrowflight.FlightService_DoGetServer
+	lease    *lease
+	call     *call
+	metadata bool // the client asked for JSON about each batch
+	batch    int  // ordinal of the stored batch that is being sent
+
+	messages, decoded, encoded int64
+}
+
+func (g *get) schema(r *plan.Read) error {
+	m := schemaMessage(r.Projection.Schema.Message())
+	g.call.bytes += int64(m.size)
+	return g.stream.SendMsg(m)
+}
+
+// batchFacts are the JSON that a client gets with each message when it asks for batch_metadata.
+type batchFacts struct {
+	Batch int   `json:"batch"` // ordinal of the stored batch
+	Rows  int64 `json:"rows"`  // of this message
+}
+
+func (g *get) send(out *batchstore.Message) error {
+	var app []byte
+	if g.metadata {
+		var err error
+		if app, err = json.Marshal(batchFacts{Batch: g.batch, Rows: out.Rows}); err != nil {
+			return err
+		}
+	}
+	m := batchMessage(g.lease, out, app)
+	g.decoded += out.Decoded
+	g.encoded += out.Encoded
+	if err := g.stream.SendMsg(m); err != nil {
+		return err
+	}
+	g.messages++
+	g.call.rows += out.Rows
+	g.call.bytes += int64(m.size)
+	return nil
+}
+
+func (g *get) count(c *counts) {
+	c.gets.Add(1)
+	c.rowsOut.Add(g.call.rows)
+	c.bytesOut.Add(g.call.bytes)
+	c.batchesSent.Add(g.messages)
+	c.bytesDecoded.Add(g.decoded)
+	c.bytesEncoded.Add(g.encoded)
+}

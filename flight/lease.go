@@ -1,0 +1,169 @@
+package flight
+
+import (
+	"context"
+	"sync"
+
+	"google.golang.org/grpc/mem"
+	"google.golang.org/grpc/stats"
+
+	"github.com/flightcache/flightcache/batchstore"
+)
+
+// A lease is what one stream has lent to the transport: references to stored memory that gRPC still reads from.
+//
+// gRPC tells through the buffer's pool when it has let go of a piece. It does so when a message was written and when
+// its stream was reset, but not for messages that were queued when their connection died. Those are released here,
+// when two things have passed: the connection's end, after which no writer of gRPC's runs, and the stream's handler,
+// which might still have been handing over pieces.
+type lease struct {
+	conn *connection
+
+	mu    sync.Mutex // after connection.mu
+	lent  map[*piece]struct{}
+	ended bool // the handler has returned
+}
+
+// piece is one range of a body in the transport's hands. It is the pool that gRPC gives it back to.
+type piece struct {
+	b     []byte
+	owner batchstore.Owner
+	lease *lease
+}
+
+// Get is never called: gRPC only returns pieces here.
+func (p *piece) Get(int) *[]byte { panic("flight: a lent piece of memory was asked for a buffer") }
+
+// Put is gRPC's word that it has let go of the piece.
+func (p *piece) Put(*[]byte) {
+	l := p.lease
+	l.mu.Lock()
+	_, lent := l.lent[p]
+	delete(l.lent, p)
+	done := l.ended && len(l.lent) == 0
+	l.mu.Unlock()
+	if lent {
+		p.owner.Release()
+	}
+	if done {
+		l.conn.forget(l)
+	}
+}
+
+// hold appends the body's pieces as buffers that keep their owner alive.
+func (l *lease) hold(pieces mem.BufferSlice, m *batchstore.Message) mem.BufferSlice {
+	for _, b := range m.Body {
+		if mem.IsBelowBufferPoolingThreshold(len(b)) {
+			// Of a small buffer gRPC never says that it is done with it: it gets a copy.
+			pieces = append(pieces, mem.SliceBuffer(append([]byte(nil), b...)))
+			continue
+		}
+		// Capacity and length are made equal: gRPC judges the threshold by capacity.
+		p := &piece{b: b[:len(b):len(b)], owner: m.Owner, lease: l}
+		m.Owner.Retain()
+		l.mu.Lock()
+		l.lent[p] = struct{}{}
+		l.mu.Unlock()
+		pieces = append(pieces, mem.NewBuffer(&p.b, p))
+	}
+	return pieces
+}
+
+// end is called once, when the stream's handler returns.
+func (l *lease) end() {
+	l.mu.Lock()
+	l.ended = true
+	idle := len(l.lent) == 0
+	l.mu.Unlock()
+	if idle {
+		l.conn.forget(l)
+	} else {
+		l.conn.rescueIfDead(l)
+	}
+}
+
+// rescue releases all that is still lent. Nobody reads it any more.
+func (l *lease) rescue() {
+	l.mu.Lock()
+	left := l.lent
+	l.lent = map[*piece]struct{}{} // a late Put finds nothing to release
+	l.mu.Unlock()
+	for p := range left {
+		p.owner.Release()
+	}
+}
+
+// connection knows the leases of one client connection.
+type connection struct {
+	mu     sync.Mutex // before lease.mu
+	leases map[*lease]struct{}
+	dead   bool
+}
+
+func (c *connection) newLease() *lease {
+	l := &lease{conn: c, lent: map[*piece]struct{}{}}
+	c.mu.Lock()
+	c.leases[l] = struct{}{}
+	c.mu.Unlock()
+	return l
+}
+
+func (c *connection) forget(l *lease) {
+	c.mu.Lock()
+	delete(c.leases, l)
+	c.mu.Unlock()
+}
+
+func (c *connection) rescueIfDead(l *lease) {
+	c.mu.Lock()
+	dead := c.dead
+	if dead {
+		delete(c.leases, l)
+	}
+	c.mu.Unlock()
+	if dead {
+		l.rescue()
+	}
+}
+
+// close is the connection's end: leases whose handler has returned are rescued, the others when it does.
+func (c *connection) close() {
+	c.mu.Lock()
+	c.dead = true
+	var over []*lease
+	for l := range c.leases {
+		l.mu.Lock()
+		ended := l.ended
+		l.mu.Unlock()
+		if ended {
+			over = append(over, l)
+			delete(c.leases, l)
+		}
+	}
+	c.mu.Unlock()
+	for _, l := range over {
+		l.rescue()
+	}
+}
+
+type connectionKey struct{}
+
+// connectionTracker is the stats.Handler by which calls find their connection and connections tell their end. gRPC
+// reports ConnEnd only after the connection's writer has ended.
+type connectionTracker struct{}
+
+func (connectionTracker) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context {
+	return context.WithValue(ctx, connectionKey{}, &connection{leases: map[*lease]struct{}{}})
+}
+
+func (connectionTracker) HandleConn(ctx context.Context, s stats.ConnStats) {
+	if _, end := s.(*stats.ConnEnd); end {
+		connectionOf(ctx).close()
+	}
+}
+
+func (connectionTracker) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context { return ctx }
+func (connectionTracker) HandleRPC(context.Context, stats.RPCStats)                       {}
+
+// connectionOf gives the connection of a call. Every connection of a server built by this package has one.
+func connectionOf(ctx context.Context) *connection { return ctx.Value(connectionKey{}).(*connection) }

@@ -1,0 +1,58 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/flightcache/flightcache/arrowipc"
+	"github.com/flightcache/flightcache/catalog"
+	"github.com/flightcache/flightcache/descriptors"
+)
+
+// Read is what a read command means for one generation.
+type Read struct {
+	Generation *catalog.Generation
+	Projection *arrowipc.Projection
+	Rows       int64 // to be sent, the limit applied
+	Decoded    int64 // plain bytes of the chosen columns of those rows; under a limit in proportion to the rows
+}
+
+// New plans a read. The caller keeps the generation acquired while the plan is used. ErrColumn.
+func New(g *catalog.Generation, c *descriptors.ReadCommand) (*Read, error) {
+	picks, err := pickColumns(g.Schema, c.Columns)
+	if err != nil {
+		return nil, fmt.Errorf("dataset %q: %w", g.Dataset, err)
+	}
+	p, err := g.Schema.Project(picks)
+	if err != nil {
+		// The picks come from the schema itself: what is left is a projection over the limits of a schema.
+		return nil, fmt.Errorf("dataset %q: %w: %w", g.Dataset, ErrColumn, err)
+	}
+	r := &Read{Generation: g, Projection: p, Rows: g.Rows}
+	for _, span := range p.Spans {
+		for _, n := range g.Nodes[span.Node0:span.Node1] {
+			r.Decoded += n.Decoded
+		}
+	}
+	if c.Limit != nil && *c.Limit < g.Rows {
+		r.Decoded = int64(float64(r.Decoded) * float64(*c.Limit) / float64(g.Rows))
+		r.Rows = *c.Limit
+	}
+	return r, nil
+}
+
+// ErrBatchRange: a ticket that names batches which the generation does not have.
+var ErrBatchRange = errors.New("bad batch range")
+
+// Batches are the stored batches that a ticket's range names; last may be descriptors.ToEnd.
+func (r *Read) Batches(first, last int) ([]catalog.Batch, error) {
+	all := r.Generation.Batches
+	if last == descriptors.ToEnd {
+		last = len(all)
+	}
+	if first < 0 || first > last || last > len(all) {
+		return nil, fmt.Errorf("%w: batches %d to %d of dataset %q, which has %d; ask GetFlightInfo again",
+			ErrBatchRange, first, last, r.Generation.Dataset, len(all))
+	}
+	return all[first:last], nil
+}

@@ -1,0 +1,246 @@
+package flight
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	arrowflight "github.com/apache/arrow-go/v18/arrow/flight"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/flightcache/flightcache/arrowipc"
+	"github.com/flightcache/flightcache/batchstore"
+	"github.com/flightcache/flightcache/batchstore/arena"
+	"github.com/flightcache/flightcache/catalog"
+	"github.com/flightcache/flightcache/compress"
+	"github.com/flightcache/flightcache/descriptors"
+)
+
+// DoPut takes one stream of record batches as a new generation of the dataset that its descriptor names.
+//
+// The descriptor comes with the first message that has one, with the schema or before it; later ones are passed over, as
+// some clients repeat it. The schema comes before the first batch. Messages without a header carry application metadata
+// only and are passed over. When the client half-closes, the generation is committed and one PutResult, with the
+// generation's facts as JSON, goes out. Nothing of a put that ends in any other way is visible.
+func (s *Server) DoPut(stream arrowflight.FlightService_DoPutServer) error {
+	p := &put{server: s, stream: stream, call: callOf(stream.Context())}
+	g, err := p.run(stream.Context())
+	if err != nil {
+		if p.reading {
+			s.drain(stream)
+		}
+		return inDataset(p.command.Dataset, err)
+	}
+	defer g.Release()
+	return stream.Send(&arrowflight.PutResult{AppMetadata: g.FactsJSON()})
+}
+
+// put is one DoPut under way.
+type put struct {
+	server *Server
+	stream arrowflight.FlightService_DoPutServer
+	call   *call
+
+	command descriptors.PutCommand
+	known   bool // the descriptor has come
+	schema  *arrowipc.Schema
+	commit  *catalog.Put
+	ingest  *batchstore.Ingest
+	rows    int64
+	wire    int64 // bytes received
+	reading bool  // the client may still be sending
+}
+
+// run receives the whole stream and commits it. The generation it returns is acquired.
+func (p *put) run(ctx context.Context) (*catalog.Generation, error) {
+	in := &incoming{alloc: p.alloc}
+	defer in.drop()
+	defer func() {
+		if p.ingest != nil {
+			p.ingest.Abort()
+		}
+	}()
+	p.reading = true
+	for {
+		err := p.stream.RecvMsg(in)
+		if errors.Is(err, io.EOF) {
+			p.reading = false
+			return p.finish(ctx)
+		}
+		if err != nil {
+			p.reading = false // the stream is broken: there is nothing to drain
+			return nil, err
+		}
+		p.wire += int64(in.size)
+		p.call.bytes = p.wire
+		if in.err != nil {
+			return nil, in.err
+		}
+		if err := p.message(ctx, in); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// alloc gives a received body its place in the store.
+func (p *put) alloc(_ []byte, n int) (arena.Block, error) {
+	if most := p.server.opts.MaxReceive; n > most {
+		return arena.Block{}, fmt.Errorf("%w: a body of %d bytes, at most %d are taken (option --max-message); send smaller batches",
+			errTooBig, n, most)
+	}
+	return p.server.store.Alloc(n)
+}
+
+// message takes one received message.
+func (p *put) message(ctx context.Context, in *incoming) error {
+	if in.descriptor != nil && !p.known {
+		if err := p.describe(in.descriptor); err != nil {
+			return err
+		}
+	}
+	if len(in.header) == 0 {
+		if in.hasBody {
+			return fmt.Errorf("%w: a message with a body and no header", errStream)
+		}
+		return nil
+	}
+	m, err := arrowipc.ReadMessage(in.header, p.server.store.Limits())
+	if err != nil {
+		return err
+	}
+	switch {
+	case !p.known:
+		return fmt.Errorf("%w: the stream has no descriptor; put one with the schema, naming the dataset by path or command", errStream)
+	case m.Type == arrowipc.HeaderSchema:
+		return p.begin(in)
+	case p.schema == nil:
+		return fmt.Errorf("%w: the first message is no schema", errStream)
+	case m.Type == arrowipc.HeaderRecordBatch:
+		p.rows += m.Batch.Rows
+		return p.ingest.Add(ctx, m, in.takeBody())
+	case m.Type == arrowipc.HeaderDictionaryBatch:
+		return fmt.Errorf("%w: dictionary batches; decode dictionary columns before the put", errUnsupported)
+	}
+	return fmt.Errorf("%w: an IPC message of header type %d in a put", errStream, m.Type)
+}
+
+// describe reads the descriptor.
+func (p *put) describe(raw []byte) error {
+	var d arrowflight.FlightDescriptor
+	if err := proto.Unmarshal(raw, &d); err != nil {
+		return fmt.Errorf("%w: its descriptor does not parse", errFlightData)
+	}
+	var err error
+	switch d.Type {
+	case arrowflight.DescriptorPATH:
+		p.command, err = descriptors.PutFromPath(d.Path)
+	case arrowflight.DescriptorCMD:
+		p.command, err = descriptors.PutFromCommand(d.Cmd)
+	default:
+		err = fmt.Errorf("%w: descriptor of type %v; want PATH or CMD", descriptors.ErrBadCommand, d.Type)
+	}
+	p.known = err == nil
+	p.call.dataset = string(p.command.Dataset)
+	return err
+}
+
+// begin takes the schema, and refuses what must fail before the client has sent its data.
+func (p *put) begin(in *incoming) error {
+	if p.schema != nil {
+		return fmt.Errorf("%w: a second schema; put each schema in a stream of its own", errStream)
+	}
+	var err error
+	if p.schema, err = arrowipc.ParseSchema(in.header, p.server.store.Limits()); err != nil {
+		return err
+	}
+	if f := dictionaryField(p.schema.Fields); f != nil {
+		return fmt.Errorf("%w: column %q is dictionary-encoded; decode it before the put", errUnsupported, f.Name)
+	}
+	if p.commit, err = p.server.catalog.Begin(string(p.command.Dataset), commitMode(p.command.Mode), p.schema); err != nil {
+		return err
+	}
+	o := batchstore.IngestOptions{
+		Codec: p.server.opts.Codec, Level: p.command.Level, KeepArriving: true,
+		KeepBatches: p.command.Batching == descriptors.BatchingKeep,
+	}
+	if p.command.Codec != "" {
+		if o.Codec, err = compress.ParseCodec(string(p.command.Codec)); err != nil {
+			return err
+		}
+		o.KeepArriving = false
+	}
+	p.ingest = p.server.store.Ingest(p.schema, o)
+	return nil
+}
+
+// finish commits what has come.
+func (p *put) finish(ctx context.Context) (*catalog.Generation, error) {
+	if p.schema == nil {
+		return nil, fmt.Errorf("%w: the stream ended before a schema; a put is a descriptor, a schema and any number of batches", errStream)
+	}
+	if want := p.command.Rows; want != nil && *want != p.rows {
+		return nil, fmt.Errorf("%w: %d came, the command expects %d; nothing was stored", errRows, p.rows, *want)
+	}
+	batches, err := p.ingest.Finish(ctx)
+	if err != nil {
+		return nil, err
+	}
+	// A client that went away after its last message has not been told that it succeeded: nothing of it stays.
+	stored := make([]catalog.Batch, len(batches))
+	for i, b := range batches {
+		stored[i] = b
+	}
+	err = context.Cause(ctx)
+	var g *catalog.Generation
+	if err == nil {
+		g, err = p.commit.Commit(stored, p.codec())
+	}
+	if err != nil {
+		for _, b := range batches {
+			b.Release()
+		}
+		return nil, err
+	}
+	encoded, decoded := p.ingest.Work()
+	p.call.rows = p.rows
+	p.server.stats.both(string(p.command.Dataset), func(c *counts) {
+		c.puts.Add(1)
+		c.rowsIn.Add(p.rows)
+		c.bytesIn.Add(p.wire)
+		c.bytesEncoded.Add(encoded)
+		c.bytesDecoded.Add(decoded)
+	})
+	return g, nil
+}
+
+// codec names the codec that the put asked for.
+func (p *put) codec() string {
+	if p.command.Codec != "" {
+		return string(p.command.Codec)
+	}
+	return p.server.opts.Codec.String()
+}
+
+func commitMode(m descriptors.Mode) catalog.Mode {
+	switch m {
+	case descriptors.ModeAppend:
+		return catalog.Append
+	case descriptors.ModeCreate:
+		return catalog.Create
+	}
+	return catalog.Replace
+}
+
+// dictionaryField finds a dictionary-encoded field, nil if there is none.
+func dictionaryField(fields []*arrowipc.Field) *arrowipc.Field {
+	for _, f := range fields {
+		if f.Dictionary != nil {
+			return f
+		}
+		if d := dictionaryField(f.Children); d != nil {
+			return d
+		}
+	}
+	return nil
+}

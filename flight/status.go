@@ -1,0 +1,92 @@
+package flight
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/flightcache/flightcache/arrowipc"
+	"github.com/flightcache/flightcache/batchstore"
+	"github.com/flightcache/flightcache/batchstore/arena"
+	"github.com/flightcache/flightcache/catalog"
+	"github.com/flightcache/flightcache/compress"
+	"github.com/flightcache/flightcache/descriptors"
+	"github.com/flightcache/flightcache/flight/plan"
+)
+
+// Errors of this package.
+var (
+	// errFlightData: a FlightData message that cannot be read as protobuf, or is over a bound of its small fields.
+	errFlightData = errors.New("malformed FlightData")
+	// errStream: a stream of messages whose order is not that of a put.
+	errStream = errors.New("bad message order")
+	// errRows: a put whose total is not the one that its command expects.
+	errRows = errors.New("wrong number of rows")
+	// errTooBig: a message over the receive limit.
+	errTooBig = errors.New("message over the receive limit")
+	// errUnsupported: a request that this server does not answer.
+	errUnsupported = errors.New("not supported by this server")
+)
+
+// statusTable says which gRPC code each error becomes; the first that matches counts. What no row names is Internal.
+var statusTable = []struct {
+	err  error
+	code codes.Code
+}{
+	{context.Canceled, codes.Canceled},
+	{context.DeadlineExceeded, codes.DeadlineExceeded},
+	{descriptors.ErrNotYet, codes.Unimplemented},
+	{descriptors.ErrFlightSQL, codes.Unimplemented},
+	{errUnsupported, codes.Unimplemented},
+	{catalog.ErrNotFound, codes.NotFound},
+	{catalog.ErrStale, codes.NotFound},
+	{catalog.ErrExists, codes.AlreadyExists},
+	{catalog.ErrConflict, codes.Aborted},
+	{catalog.ErrSchemaMismatch, codes.InvalidArgument},
+	{plan.ErrColumn, codes.InvalidArgument},
+	{plan.ErrBatchRange, codes.InvalidArgument},
+	{descriptors.ErrBadName, codes.InvalidArgument},
+	{descriptors.ErrBadCommand, codes.InvalidArgument},
+	{descriptors.ErrBadTicket, codes.InvalidArgument},
+	{batchstore.ErrTooLarge, codes.ResourceExhausted},
+	{errTooBig, codes.ResourceExhausted},
+	{arena.ErrNoMemory, codes.ResourceExhausted},
+	{arena.ErrSize, codes.ResourceExhausted},
+	{batchstore.ErrInvalidBatch, codes.InvalidArgument},
+	{arrowipc.ErrMalformed, codes.InvalidArgument},
+	{arrowipc.ErrLimit, codes.InvalidArgument},
+	{arrowipc.ErrUnsupported, codes.InvalidArgument},
+	{arrowipc.ErrPick, codes.InvalidArgument},
+	{errFlightData, codes.InvalidArgument},
+	{errStream, codes.InvalidArgument},
+	{errRows, codes.InvalidArgument},
+	// A stored body that does not decode is the server's loss; one that arrives so is wrapped in ErrInvalidBatch.
+	{compress.ErrCorrupt, codes.DataLoss},
+}
+
+// toStatus turns an error into the one that a handler returns. An error that is a status already stays as it is.
+func toStatus(err error) error {
+	if err == nil {
+		return nil
+	}
+	if _, is := err.(interface{ GRPCStatus() *status.Status }); is {
+		return err
+	}
+	for _, row := range statusTable {
+		if errors.Is(err, row.err) {
+			return status.Error(row.code, err.Error())
+		}
+	}
+	return status.Error(codes.Internal, err.Error())
+}
+
+// inDataset puts the dataset's name before an error.
+func inDataset(name descriptors.Name, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("dataset %q: %w", name, err)
+}
