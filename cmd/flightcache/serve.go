@@ -1,11 +1,140 @@
 package main
 
-import "errors"
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"go.uber.org/zap"
+	"google.golang.org/grpc"
+
+	"github.com/flightcache/flightcache/batchstore"
+	"github.com/flightcache/flightcache/catalog"
+	"github.com/flightcache/flightcache/compress"
+	"github.com/flightcache/flightcache/flight"
+)
 
 // serveCmd runs the server.
-type serveCmd struct{}
+type serveCmd struct {
+	Listen     []string      `help:"Addresses to serve on, grpc://HOST:PORT or grpc+unix:///PATH; port 0 picks one. Repeatable." default:"grpc://127.0.0.1:8815" placeholder:"URI" sep:"none"`
+	ReadyFile  string        `help:"Write the process id and the addresses here, as JSON, once the server serves." type:"path" placeholder:"PATH"`
+	HTTP       string        `name:"http" help:"Address for metrics and health over HTTP. Only off is supported yet." default:"off"`
+	Codec      string        `help:"Codec of puts that name none: zstd, lz4 or none." enum:"zstd,lz4,none" default:"zstd"`
+	ZstdLevel  int           `help:"Level of zstd where a put names none, 1 to 22." default:"1"`
+	Wire       string        `help:"Form of reads that name none: auto (stored bytes to Arrow C++, plain to others), none (plain) or stored." enum:"auto,none,stored" default:"auto"`
+	MaxMessage sizeFlag      `help:"Largest message to receive, as 256MiB." default:"256MiB" placeholder:"SIZE"`
+	Drain      time.Duration `help:"How long running calls may go on after a signal." default:"15s"`
+	Insecure   bool          `help:"Listen beyond the loopback although there is no TLS and no authentication."`
+	LogFormat  string        `help:"Form of the log on stderr: console or json." enum:"console,json" default:"console"`
+	LogLevel   string        `help:"Least level of the log: debug, info, warn or error." enum:"debug,info,warn,error" default:"info"`
+}
 
-// Run refuses: the server is wired elsewhere.
-func (c *serveCmd) Run(e *env) error {
-	return errors.New("serve: not wired yet")
+// Validate reports, all at once, what is wrong with the options taken together.
+func (c *serveCmd) Validate() error {
+	var errs []error
+	if c.HTTP != "off" {
+		errs = append(errs, fmt.Errorf("--http %s: not yet supported; give off", c.HTTP))
+	}
+	if c.Drain < 0 {
+		errs = append(errs, fmt.Errorf("--drain %s: want no negative time", c.Drain))
+	}
+	for _, uri := range c.Listen {
+		if _, err := parseListen(uri, c.Insecure); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(append(errs, c.storeOptions().Validate(), c.flightOptions(nil).Validate())...)
+}
+
+func (c *serveCmd) storeOptions() batchstore.Options {
+	return batchstore.Options{ZstdLevel: c.ZstdLevel}
+}
+
+func (c *serveCmd) flightOptions(log *zap.Logger) flight.Options {
+	codec, _ := compress.ParseCodec(c.Codec) // kong's enum lets none but codecs through
+	return flight.Options{Codec: codec, Wire: flight.Wire(c.Wire), MaxReceive: int(c.MaxMessage), Log: log}
+}
+
+// Run serves until a signal, then drains.
+func (c *serveCmd) Run(e *env) (err error) {
+	log, err := newLogger(e.stderr, c.LogFormat, c.LogLevel)
+	if err != nil {
+		return err
+	}
+	defer log.Sync()
+	store, err := batchstore.New(c.storeOptions())
+	if err != nil {
+		return err
+	}
+	names := catalog.New(catalog.Options{})
+	service, err := flight.New(store, names, c.flightOptions(log))
+	if err != nil {
+		return errors.Join(err, store.Close())
+	}
+	server := service.GRPC()
+	defer func() {
+		server.Stop() // returns when every handler has, so nothing below is still in use
+		names.Clear()
+		err = errors.Join(err, store.Close())
+	}()
+	listeners, err := listen(c.Listen, c.Insecure)
+	if err != nil {
+		return err
+	}
+	failed := make(chan error, len(listeners))
+	for _, l := range listeners {
+		go func() { failed <- server.Serve(l) }()
+	}
+	if err := c.ready(listeners); err != nil {
+		return err
+	}
+	for _, l := range listeners {
+		log.Info("serving", zap.String("address", uriOf(l)), zap.String("version", readVersions().Version))
+	}
+	log.Info("datasets are kept in memory only: a restart starts empty")
+	select {
+	case err := <-failed:
+		return fmt.Errorf("serve: %w", err)
+	case <-e.ctx.Done():
+	}
+	return c.stop(service, server, log)
+}
+
+// stop lets running calls go on for the drain time; a second signal ends them at once.
+func (c *serveCmd) stop(service *flight.Server, server *grpc.Server, log *zap.Logger) error {
+	log.Info("stopping", zap.Duration("drain", c.Drain))
+	service.NotServing()
+	again := make(chan os.Signal, 1)
+	signal.Notify(again, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(again)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		server.GracefulStop()
+	}()
+	timeout, cancel := context.WithTimeout(context.Background(), c.Drain)
+	defer cancel()
+	select {
+	case <-done:
+		log.Info("stopped")
+		return nil
+	case <-timeout.Done():
+	case <-again:
+	}
+	server.Stop()
+	<-done
+	return errors.New("stopped before every call had ended")
+}
+
+// ready writes the ready file: beside its place first, then renamed, so that who waits for it never reads half.
+func (c *serveCmd) ready(listeners []net.Listener) error {
+	if c.ReadyFile == "" {
+		return nil
+	}
+	return writeReadyFile(c.ReadyFile, listeners)
 }

@@ -1,0 +1,118 @@
+package batchstore
+
+import (
+	"sync/atomic"
+
+	"github.com/flightcache/flightcache/arrowipc"
+	"github.com/flightcache/flightcache/batchstore/arena"
+	"github.com/flightcache/flightcache/compress"
+)
+
+// Owner is memory that is held by counting: Retain before it is handed on, Release when it is done with.
+type Owner interface {
+	Retain()
+	Release()
+}
+
+// Batch is one stored record batch. It is immutable; its memory goes with its last reference.
+type Batch struct {
+	store    *Store
+	header   arrowipc.RecordBatch
+	codec    compress.Codec
+	metadata []arrowipc.KeyValue // custom_metadata of the message it came in
+	decoded  []int64             // by field node: bytes of the node's own plain buffers, unpadded
+	stored   []int64             // by field node: bytes of the node's own stored buffers
+	body     arena.Block
+	refs     atomic.Int64
+}
+
+// newBatch takes the body over. The caller owns the one reference.
+func (s *Store) newBatch(l *arrowipc.Layout, h arrowipc.RecordBatch, c compress.Codec, decoded []int64, body arena.Block) *Batch {
+	h.Compression = arrowipc.Compression(c)
+	b := &Batch{store: s, header: h, codec: c, decoded: decoded, body: body}
+	b.stored = storedByNode(l, &h)
+	b.refs.Store(1)
+	s.facts.Add(b.factBytes())
+	return b
+}
+
+// factBytes is what the batch takes on the Go heap, to within a few words.
+func (b *Batch) factBytes() int64 {
+	return 256 + 16*int64(len(b.header.Nodes)+len(b.header.Buffers)) + 8*int64(len(b.header.Variadic)+len(b.decoded)+len(b.stored))
+}
+
+// storedByNode adds up the stored lengths of each node's own buffers.
+func storedByNode(l *arrowipc.Layout, h *arrowipc.RecordBatch) []int64 {
+	out := make([]int64, l.Node1)
+	next, view := 0, 0
+	var walk func(c *arrowipc.Column)
+	walk = func(c *arrowipc.Column) {
+		n := c.OwnBuffers()
+		if c.Kind == arrowipc.KindView {
+			n += int(h.Variadic[view])
+			view++
+		}
+		for _, b := range h.Buffers[next : next+n] {
+			out[c.Node0] += b.Length
+		}
+		next += n
+		for _, child := range c.Children {
+			walk(child)
+		}
+	}
+	for _, c := range l.Columns {
+		walk(c)
+	}
+	return out
+}
+
+// Rows is the number of rows.
+func (b *Batch) Rows() int64 { return b.header.Rows }
+
+// StoredBytes is the length of the stored body, padding included.
+func (b *Batch) StoredBytes() int64 { return int64(len(b.body.B)) }
+
+// Codec is the codec of the stored buffers.
+func (b *Batch) Codec() compress.Codec { return b.codec }
+
+// Node gives, of field node i in the preorder of the schema's layout, the bytes of its own buffers decoded (unpadded)
+// and as stored, and its null count.
+func (b *Batch) Node(i int) struct{ Decoded, Stored, Nulls int64 } {
+	return struct{ Decoded, Stored, Nulls int64 }{b.decoded[i], b.stored[i], b.header.Nodes[i].Nulls}
+}
+
+// Retain adds a reference.
+func (b *Batch) Retain() { b.refs.Add(1) }
+
+// Release drops a reference; with the last one the body's memory goes back to the store.
+func (b *Batch) Release() {
+	switch n := b.refs.Add(-1); {
+	case n == 0:
+		b.store.facts.Add(-b.factBytes())
+		Free(&b.body)
+	case n < 0:
+		panic("batchstore: a batch was released more often than it was retained")
+	}
+}
+
+// scratch is memory of a message that is made for one read only.
+type scratch struct {
+	block arena.Block
+	refs  atomic.Int64
+}
+
+func newScratch(b arena.Block) *scratch {
+	s := &scratch{block: b}
+	s.refs.Store(1)
+	return s
+}
+
+// Retain adds a reference.
+func (s *scratch) Retain() { s.refs.Add(1) }
+
+// Release drops a reference and frees the memory with the last.
+func (s *scratch) Release() {
+	if s.refs.Add(-1) == 0 {
+		Free(&s.block)
+	}
+}

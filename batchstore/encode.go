@@ -1,0 +1,193 @@
+package batchstore
+
+import (
+	"fmt"
+	"sync/atomic"
+
+	"github.com/flightcache/flightcache/arrowipc"
+	"github.com/flightcache/flightcache/batchstore/arena"
+	"github.com/flightcache/flightcache/compress"
+)
+
+// encode turns sources into stored batches: it decodes what came compressed, checks it, keeps it as it lies where that
+// will do, and else cuts or joins it. It runs on a worker. The sources keep what was not taken over.
+func (in *Ingest) encode(sources []*arrival) (out []*Batch, err error) {
+	s := in.store
+	runs := make([]run, len(sources))
+	var decoded []arena.Block
+	defer func() {
+		for i := range decoded {
+			Free(&decoded[i])
+		}
+		if err != nil {
+			for _, b := range out {
+				b.Release()
+			}
+			out = nil
+		}
+	}()
+	for i, src := range sources {
+		b := &plainBatch{rows: src.header.Rows, nodes: src.header.Nodes, variadic: src.header.Variadic}
+		if src.header.Compression == arrowipc.Uncompressed {
+			b.bufs = sliceBuffers(src.body.B, src.header.Buffers)
+		} else {
+			block, err := s.decodePlain(b, src.header.Buffers, src.body.B, compress.Codec(src.header.Compression))
+			if err != nil {
+				return nil, batchError(src.index, fmt.Errorf("%w: %w", ErrInvalidBatch, err))
+			}
+			decoded = append(decoded, block)
+			in.decoded.Add(src.decoded)
+		}
+		if err := checkPlain(in.layout, b); err != nil {
+			return nil, batchError(src.index, err)
+		}
+		runs[i] = run{b: b, from: 0, n: b.rows}
+	}
+	e := &builder{store: s, layout: in.layout, codec: in.opts.Codec, level: in.opts.Level, encoded: &in.encoded}
+	if len(sources) == 1 {
+		e.metadata = sources[0].metadata
+		if b := in.keep(sources[0], runs[0].b); b != nil {
+			b.metadata = e.metadata
+			return []*Batch{b}, nil
+		}
+	}
+	err = e.add(runs)
+	if err != nil {
+		err = batchError(sources[0].index, err)
+	}
+	return e.out, err
+}
+
+// keep stores a received batch by taking its body over, or gives nil where it has to be rewritten.
+func (in *Ingest) keep(src *arrival, b *plainBatch) *Batch {
+	o := in.store.opts
+	arrived := compress.Codec(src.header.Compression)
+	if arrived != in.opts.Codec && (arrived == compress.None || !in.opts.KeepArriving) {
+		return nil
+	}
+	if int64(len(src.body.B)) > o.MaxMessage || b.rows > o.MaxBatchRows || src.decoded > o.MaxBatchBytes {
+		return nil
+	}
+	if !canonical(in.layout, b, src.header.Buffers, int64(len(src.body.B))) {
+		return nil
+	}
+	body := src.body
+	src.body = arena.Block{}
+	return in.store.newBatch(in.layout, *src.header, arrived, decodedByNode(in.layout, b), body)
+}
+
+// builder makes stored batches out of runs of plain rows.
+type builder struct {
+	store    *Store
+	layout   *arrowipc.Layout
+	codec    compress.Codec
+	level    int
+	encoded  *atomic.Int64       // counts the plain bytes that were encoded
+	metadata []arrowipc.KeyValue // for the first batch made
+	out      []*Batch
+}
+
+// add stores runs as one batch, or, where that would pass a limit, as the fewest equal parts that fit.
+func (e *builder) add(runs []run) error {
+	o := e.store.opts
+	rows, bytes := int64(0), int64(0)
+	for _, r := range runs {
+		rows += r.n
+		// The share of the run's rows is an estimate: strings may be long in one half and short in the other.
+		bytes += int64(float64(plainSize(e.layout.Columns, r.b)) * float64(r.n) / float64(max(r.b.rows, 1)))
+	}
+	return e.split(runs, rows, max(ceilDiv(rows, o.MaxBatchRows), ceilDiv(bytes, e.most()), 1))
+}
+
+// most is the most plain bytes of a batch: of one that stays plain, they are the message's.
+func (e *builder) most() int64 {
+	if e.codec == compress.None {
+		return e.store.opts.MaxMessage
+	}
+	return e.store.opts.MaxBatchBytes
+}
+
+// split stores runs in parts of equal rows.
+func (e *builder) split(runs []run, rows, parts int64) error {
+	for _, part := range splitRuns(runs, rows, parts) {
+		if err := e.one(part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// one stores runs as one batch, and splits them again only where their exact size passes a limit.
+func (e *builder) one(runs []run) error {
+	s := e.store
+	rows := totalRows(runs)
+	plan, parts, err := measure(e.layout.Columns, runs, e.most())
+	if err != nil {
+		return err
+	}
+	if parts > 1 {
+		return e.split(runs, rows, parts)
+	}
+	block, err := s.Alloc(int(plan.bodyLen))
+	if err != nil {
+		return err
+	}
+	plain, buffers := plan.write(block.B)
+	header := arrowipc.RecordBatch{Rows: rows, Nodes: plain.nodes, Buffers: buffers, Variadic: plain.variadic}
+	decoded := decodedByNode(e.layout, &plain)
+	if e.codec == compress.None {
+		e.append(s.newBatch(e.layout, header, compress.None, decoded, block))
+		return nil
+	}
+	defer Free(&block)
+	e.encoded.Add(plain.bytes())
+	body, err := s.encodeBody(&header, plain.bufs, e.codec, e.level)
+	if err != nil {
+		return err
+	}
+	if n := int64(len(body.B)); n > s.opts.MaxMessage {
+		if parts := worthwhile(e.layout.Columns, runs, plan.bodyLen, ceilDiv(n, s.opts.MaxMessage)); parts > 1 {
+			Free(&body)
+			return e.split(runs, rows, parts)
+		}
+	}
+	e.append(s.newBatch(e.layout, header, e.codec, decoded, body))
+	return nil
+}
+
+func (e *builder) append(b *Batch) {
+	b.metadata, e.metadata = e.metadata, nil
+	e.out = append(e.out, b)
+}
+
+// encodeBody encodes each buffer by itself, one behind the other at multiples of 8, and sets the header's buffers to
+// where they lie. The caller owns the body.
+func (s *Store) encodeBody(h *arrowipc.RecordBatch, bufs [][]byte, c compress.Codec, level int) (arena.Block, error) {
+	enc, err := s.codecs.Encoder(c, level)
+	if err != nil {
+		return arena.Block{}, err
+	}
+	defer enc.Release()
+	work := s.getWork()
+	defer func() { s.putWork(work) }()
+	out := (*work)[:0]
+	ranges := make([]arrowipc.Buffer, len(bufs))
+	for i, b := range bufs {
+		at := len(out)
+		if out, err = enc.Append(out, b); err != nil {
+			return arena.Block{}, err
+		}
+		ranges[i] = arrowipc.Buffer{Offset: int64(at), Length: int64(len(out) - at)}
+		for len(out)%8 != 0 {
+			out = append(out, 0)
+		}
+	}
+	*work = out
+	block, err := s.Alloc(len(out))
+	if err != nil {
+		return arena.Block{}, err
+	}
+	copy(block.B, out)
+	h.Buffers, h.Compression = ranges, arrowipc.Compression(c)
+	return block, nil
+}

@@ -1,0 +1,242 @@
+package batchstore
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/flightcache/flightcache/arrowipc"
+	"github.com/flightcache/flightcache/batchstore/arena"
+	"github.com/flightcache/flightcache/compress"
+)
+
+// IngestOptions says how one put's batches are to be stored.
+type IngestOptions struct {
+	Codec compress.Codec
+	Level int // zstd level; 0 is the store's
+	// KeepArriving lets a batch that arrives compressed keep its bytes whatever its codec. Without it only a batch
+	// that arrives under Codec does.
+	KeepArriving bool
+	// KeepBatches never joins: received batches stay apart, and are cut only where they are too large.
+	KeepBatches bool
+}
+
+// Ingest turns the batches of one put into stored ones. It belongs to one goroutine. Every Ingest ends with Finish or
+// Abort; Abort after Finish does nothing.
+type Ingest struct {
+	store  *Store
+	layout *arrowipc.Layout
+	opts   IngestOptions
+
+	received int // record batches so far, for messages
+	pending  []*arrival
+	rows     int64 // of pending
+	bytes    int64 // of pending, decoded
+
+	ahead   chan struct{} // one slot for each group on its way through the workers
+	running sync.WaitGroup
+	groups  []*group
+	failed  atomic.Bool // some group has failed: the rest need not be done
+
+	encoded, decoded atomic.Int64 // plain bytes that were encoded, and that compressed batches decoded to
+	over    bool
+}
+
+// arrival is one received batch. It owns its body until it is freed.
+type arrival struct {
+	index    int // among the put's batches
+	header   *arrowipc.RecordBatch
+	metadata []arrowipc.KeyValue
+	body     arena.Block
+	decoded  int64 // bytes of its buffers when decoded, as declared
+}
+
+func (s *arrival) free() { Free(&s.body) }
+
+// group is one unit of work: sources that become stored batches together, in order.
+type group struct {
+	sources []*arrival
+	batches []*Batch
+	err     error
+}
+
+// Ingest begins a put of batches of this schema.
+func (s *Store) Ingest(schema *arrowipc.Schema, o IngestOptions) *Ingest {
+	return &Ingest{
+		store: s, layout: schema.Layout, opts: o,
+		// Enough that the workers never wait for the receiver, few enough that a put stages little.
+		ahead: make(chan struct{}, s.opts.Workers+2),
+	}
+}
+
+// Add takes one record batch, header and body; the body is the ingest's from here on, whatever is returned. It returns
+// once the batch is checked as far as its header goes and the work is queued; what is wrong with the body is reported by
+// a later Add or by Finish. Errors are ErrInvalidBatch and those of arrowipc, naming the batch by its number from 0, or
+// the context's.
+func (in *Ingest) Add(ctx context.Context, m *arrowipc.Message, body arena.Block) error {
+	src := &arrival{index: in.received, header: m.Batch, metadata: m.Metadata, body: body}
+	in.received++
+	if in.failed.Load() {
+		src.free()
+		return in.firstError()
+	}
+	if err := in.admit(src, m.BodyLength); err != nil {
+		src.free()
+		return batchError(src.index, err)
+	}
+	if src.header.Rows == 0 { // accepted, and nothing to keep
+		src.free()
+		return nil
+	}
+	if in.opts.KeepBatches || len(src.metadata) > 0 || src.decoded >= in.store.opts.JoinBelow {
+		if err := in.flush(ctx); err != nil {
+			src.free()
+			return err
+		}
+		return in.submit(ctx, []*arrival{src})
+	}
+	// A joined batch should be sent plain to any client without being cut again.
+	if in.rows+src.header.Rows > in.store.opts.MaxBatchRows || in.bytes+src.decoded > in.store.opts.MaxMessage {
+		if err := in.flush(ctx); err != nil {
+			src.free()
+			return err
+		}
+	}
+	in.pending = append(in.pending, src)
+	in.rows += src.header.Rows
+	in.bytes += src.decoded
+	return nil
+}
+
+// admit checks what the header says against the schema, the body and the limits.
+func (in *Ingest) admit(src *arrival, bodyLength int64) error {
+	if got := int64(len(src.body.B)); got < bodyLength {
+		return fmt.Errorf("%w: the header says a body of %d bytes, %d came", ErrInvalidBatch, bodyLength, got)
+	}
+	if err := checkCounts(in.layout, src.header); err != nil {
+		return err
+	}
+	for i, b := range src.header.Buffers {
+		n := b.Length
+		if src.header.Compression != arrowipc.Uncompressed {
+			var err error
+			n, err = compress.DecodedLen(src.body.B[b.Offset:b.Offset+b.Length], compress.Codec(src.header.Compression))
+			if err != nil {
+				return fmt.Errorf("%w: buffer %d: %w", ErrInvalidBatch, i, err)
+			}
+		}
+		if n > in.store.opts.MaxDecoded-src.decoded {
+			return fmt.Errorf("%w: it would decode to more than %d bytes; send smaller batches", ErrTooLarge, in.store.opts.MaxDecoded)
+		}
+		src.decoded += n
+	}
+	return nil
+}
+
+// flush submits the batches that wait to be joined.
+func (in *Ingest) flush(ctx context.Context) error {
+	if len(in.pending) == 0 {
+		return nil
+	}
+	sources := in.pending
+	in.pending, in.rows, in.bytes = nil, 0, 0
+	return in.submit(ctx, sources)
+}
+
+// submit queues a group. It waits while too much of this put is on its way already.
+func (in *Ingest) submit(ctx context.Context, sources []*arrival) error {
+	g := &group{sources: sources}
+	select {
+	case in.ahead <- struct{}{}:
+	case <-ctx.Done():
+		g.free()
+		return context.Cause(ctx)
+	}
+	in.groups = append(in.groups, g)
+	in.running.Add(1)
+	job := func() {
+		defer in.running.Done()
+		defer func() { <-in.ahead }()
+		defer g.free()
+		if in.failed.Load() {
+			return
+		}
+		if g.batches, g.err = in.encode(g.sources); g.err != nil {
+			in.failed.Store(true)
+		}
+	}
+	select {
+	case in.store.jobs <- job:
+		return nil
+	case <-ctx.Done():
+		g.free()
+		<-in.ahead
+		in.running.Done()
+		return context.Cause(ctx)
+	}
+}
+
+func (g *group) free() {
+	for _, s := range g.sources {
+		s.free()
+	}
+	g.sources = nil
+}
+
+// Finish waits for all work and gives the stored batches in order; the caller owns one reference to each. On an error
+// everything has been given back.
+func (in *Ingest) Finish(ctx context.Context) ([]*Batch, error) {
+	err := in.flush(ctx)
+	in.running.Wait()
+	if err == nil {
+		err = in.firstError()
+	}
+	if err != nil {
+		in.Abort()
+		return nil, err
+	}
+	in.over = true
+	var out []*Batch
+	for _, g := range in.groups {
+		out = append(out, g.batches...)
+	}
+	return out, nil
+}
+
+// Work says how many plain bytes the put has encoded so far, and how many the batches that arrived compressed were decoded
+// to.
+func (in *Ingest) Work() (encoded, decoded int64) { return in.encoded.Load(), in.decoded.Load() }
+
+// Abort gives back all that the put has taken so far. It may be called more than once.
+func (in *Ingest) Abort() {
+	if in.over {
+		return
+	}
+	in.over = true
+	in.failed.Store(true) // what is queued need not be done
+	in.running.Wait()
+	for _, s := range in.pending {
+		s.free()
+	}
+	for _, g := range in.groups {
+		for _, b := range g.batches {
+			b.Release()
+		}
+	}
+	in.pending, in.groups = nil, nil
+}
+
+// firstError is the error of the earliest batch that failed, as far as is known. It waits for the groups under way:
+// which of them fails first is chance, which batch is named should not be.
+func (in *Ingest) firstError() error {
+	in.running.Wait()
+	for _, g := range in.groups {
+		if g.err != nil {
+			return g.err
+		}
+	}
+	return nil
+}
+
+func batchError(index int, err error) error { return fmt.Errorf("record batch %d: %w", index, err) }

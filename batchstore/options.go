@@ -1,0 +1,75 @@
+package batchstore
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+
+	"github.com/flightcache/flightcache/arrowipc"
+	"github.com/flightcache/flightcache/batchstore/arena"
+	"github.com/flightcache/flightcache/compress"
+)
+
+// Options configures a [Store]. A zero field means its default.
+type Options struct {
+	Arena     arena.Options
+	ZstdLevel int // level of a put that gives none, 1 to 22; default 1
+	Workers   int // goroutines that check and encode, shared by all puts; default GOMAXPROCS
+
+	// MaxMessage is the most bytes of a stored body. The default, 4 MiB less 64 KiB for header and framing, keeps
+	// messages under the 4 MiB that stock Go, Rust and .NET clients take.
+	MaxMessage int64
+	// MaxBatchBytes (decoded) and MaxBatchRows bound a stored batch; defaults 16 MiB and 131,072.
+	MaxBatchBytes int64
+	MaxBatchRows  int64
+	// JoinBelow is the decoded size under which batches that follow each other are joined; default 1 MiB.
+	JoinBelow int64
+	// MaxDecoded bounds what one received batch may decode to, in bytes; default 1 GiB.
+	MaxDecoded int64
+
+	Limits arrowipc.Limits // of message headers
+}
+
+// DefaultMaxMessage is the default of Options.MaxMessage, in bytes.
+const DefaultMaxMessage = 4<<20 - 64<<10
+
+// WithDefaults is o with its zero fields filled in.
+func (o Options) WithDefaults() Options {
+	if o.ZstdLevel == 0 {
+		o.ZstdLevel = 1
+	}
+	if o.Workers == 0 {
+		o.Workers = runtime.GOMAXPROCS(0)
+	}
+	fill := func(p *int64, d int64) {
+		if *p == 0 {
+			*p = d
+		}
+	}
+	fill(&o.MaxMessage, DefaultMaxMessage)
+	fill(&o.MaxBatchBytes, 16<<20)
+	fill(&o.MaxBatchRows, 128<<10)
+	fill(&o.JoinBelow, 1<<20)
+	fill(&o.MaxDecoded, 1<<30)
+	o.Limits = o.Limits.WithDefaults()
+	return o
+}
+
+// Validate reports every field that is out of its range.
+func (o Options) Validate() error {
+	o = o.WithDefaults()
+	var errs []error
+	check := func(ok bool, format string, args ...any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	check(o.ZstdLevel >= 1 && o.ZstdLevel <= 22, "zstd level %d: want 1 to 22", o.ZstdLevel)
+	check(o.Workers >= 1, "workers %d: want at least 1", o.Workers)
+	check(o.MaxMessage >= 64<<10 && o.MaxMessage < 1<<31, "max message %d: want 64 KiB to 2 GiB", o.MaxMessage)
+	check(o.MaxBatchBytes >= o.MaxMessage, "max batch bytes %d: want at least max message, %d", o.MaxBatchBytes, o.MaxMessage)
+	check(o.MaxBatchRows >= 1, "max batch rows %d: want at least 1", o.MaxBatchRows)
+	check(o.JoinBelow >= 0 && o.JoinBelow <= o.MaxMessage, "join below %d: want 0 to max message, %d", o.JoinBelow, o.MaxMessage)
+	check(o.MaxDecoded >= o.MaxBatchBytes, "max decoded %d: want at least max batch bytes, %d", o.MaxDecoded, o.MaxBatchBytes)
+	return errors.Join(append(errs, o.Arena.Validate(), compress.Options{ZstdLevel: o.ZstdLevel}.Validate())...)
+}
