@@ -121,7 +121,7 @@ func factText(key string, value json.RawMessage) string {
 	}
 	if strings.HasSuffix(key, "_bytes") || strings.HasPrefix(key, "bytes_") {
 		if n >= 1024 {
-			return fmt.Sprintf("%s (%s)", thousands(n), byteSize(n))
+			return fmt.Sprintf("%s (%s)", thousands(n), humanBytes(n))
 		}
 		return fmt.Sprintf("%s B", thousands(n))
 	}

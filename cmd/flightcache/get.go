@@ -95,7 +95,7 @@ func (c *getCmd) Run(e *env) error {
 		r.width = 0
 	}
 	err = r.read(ctx, info)
-	bar.done()
+	bar.done(err)
 	if err != nil {
 		return err
 	}

@@ -104,7 +104,7 @@ func sizeText(n *int64) string {
 	if n == nil {
 		return "-"
 	}
-	return byteSize(*n)
+	return humanBytes(*n)
 }
 
 func orDash(s string) string {

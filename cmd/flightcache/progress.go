@@ -11,8 +11,10 @@ import (
 // progress shows how far a transfer is, on a terminal only: rows, MiB and MiB/s. On anything else its methods do
 // nothing.
 type progress struct {
-	bar  *progressbar.ProgressBar
-	rows int64
+	bar         *progressbar.ProgressBar
+	out         io.Writer
+	start       time.Time
+	rows, bytes int64
 }
 
 // newProgress starts a display on w. totalBytes is the number of decoded bytes to come, or less than 0 if unknown.
@@ -23,7 +25,7 @@ func newProgress(w io.Writer, totalBytes int64) *progress {
 	if totalBytes <= 0 {
 		totalBytes = -1
 	}
-	return &progress{bar: progressbar.NewOptions64(totalBytes,
+	return &progress{out: w, start: time.Now(), bar: progressbar.NewOptions64(totalBytes,
 		progressbar.OptionSetWriter(w),
 		progressbar.OptionShowBytes(true),
 		progressbar.OptionUseIECUnits(true),
@@ -36,6 +38,7 @@ func newProgress(w io.Writer, totalBytes int64) *progress {
 // add counts a batch that was moved. The display is only an ornament: its errors are not the transfer's.
 func (p *progress) add(rows, bytes int64) {
 	p.rows += rows
+	p.bytes += bytes
 	if p.bar == nil {
 		return
 	}
@@ -43,9 +46,17 @@ func (p *progress) add(rows, bytes int64) {
 	_ = p.bar.Add64(bytes)
 }
 
-// done takes the display away, so that what follows starts on a clean line.
-func (p *progress) done() {
-	if p.bar != nil {
-		_ = p.bar.Finish()
+// done takes the display away, so that what follows starts on a clean line, and leaves the sum of a transfer that ended
+// well.
+func (p *progress) done(err error) {
+	if p.bar == nil {
+		return
 	}
+	_ = p.bar.Finish()
+	if err != nil {
+		return
+	}
+	took := time.Since(p.start)
+	fmt.Fprintf(p.out, "%s, %s in %s (%s/s)\n", plural(p.rows, "row", "rows"), humanBytes(p.bytes),
+		took.Round(time.Millisecond), humanBytes(int64(float64(p.bytes)/max(took.Seconds(), 1e-9))))
 }

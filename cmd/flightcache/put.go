@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"time"
 	"unicode/utf8"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -70,10 +69,9 @@ func (c *putCmd) Run(e *env) error {
 	}
 	defer src.Close()
 
-	start := time.Now()
 	bar := newProgress(e.stderr, -1)
 	result, err := c.put(e.ctx, conn, src, bar)
-	bar.done()
+	bar.done(err)
 	if err != nil {
 		return err
 	}
@@ -84,11 +82,7 @@ func (c *putCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	if err := writeFacts(e.stdout, facts, "columns"); err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(e.stderr, "put %s in %s\n", plural(bar.rows, "row", "rows"), time.Since(start).Round(time.Millisecond))
-	return err
+	return writeFacts(e.stdout, facts, "columns")
 }
 
 // put sends the batches and returns the facts of the PutResult.

@@ -187,8 +187,8 @@ func thousands(n int64) string {
 	return sign + s
 }
 
-// byteSize writes a number of bytes in binary units: 315.1 MiB.
-func byteSize(n int64) string {
+// humanBytes writes a number of bytes in binary units: 315.1 MiB.
+func humanBytes(n int64) string {
 	if n < 1024 {
 		return fmt.Sprintf("%d B", n)
 	}
