@@ -48,7 +48,7 @@ def arrowgo_peer() -> Peer:
 
 
 def flightcache() -> Server:
-    return Server("--memory", "8GiB")
+    return Server()
 
 
 @dataclass

@@ -187,18 +187,6 @@ def test_a_message_over_the_limit_is_refused_with_the_cure() -> None:
         assert client.get("big").num_rows == 100_000
 
 
-def test_a_put_over_the_memory_budget_is_refused_and_forgotten() -> None:
-    with Server("--memory", "16MiB", "--put-wait", "100ms") as server, server.client() as client:
-        small = tables.table("flat", 20_000)
-        client.put("small", small, codec="none")
-        charge = client.charged()
-        with pytest.raises(pa.ArrowException, match=r"(?i)memory|budget"):
-            client.put("big", tables.table("flat", 500_000), codec="none")
-        assert client.names() == ["small"]
-        assert client.settled_charge(charge) == charge
-        assert client.get("small").equals(small)
-
-
 SCHEMA_HEADER, _ = wire.split(DATA.schema.serialize())
 BATCH_HEADER, BATCH_BODY = wire.split(DATA.to_batches()[0].serialize())
 HOSTILE = {
