@@ -14,6 +14,7 @@ type Arena struct {
 	pageSize  int
 	warmPages int
 	poison    bool
+	release   func([]byte) error // decommit, unless a test has it fail or block
 
 	// mu guards what follows. It is a leaf: nothing is locked and no memory is given back while it is held.
 	mu        sync.Mutex
@@ -50,6 +51,7 @@ func New(o Options) (*Arena, error) {
 		mem:      mapping[skip : skip+size : skip+size],
 		pageSize: os.Getpagesize(),
 		poison:   o.Poison,
+		release:  decommit,
 	}
 	unit := 1
 	if adviseHuge(a.mem, o.HugePages) {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"strings"
-	"sync"
 	"testing"
 	"unsafe"
 )
@@ -171,27 +170,6 @@ func TestExhaustionAndRecovery(t *testing.T) {
 		}
 		b.Free()
 	}
-}
-
-// A full arena whose free pages are on their way to the system is not out of memory.
-func TestAllocWaitsForTrim(t *testing.T) {
-	a := newArena(t, Options{ReserveBytes: 16 * mib})
-	size := int(a.Stats().Reserved)/3 + 1
-	var wg sync.WaitGroup
-	for range 2 {
-		wg.Go(func() {
-			for range 300 {
-				b, err := a.Alloc(size)
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				b.B[0] = 1
-				b.Free()
-			}
-		})
-	}
-	wg.Wait()
 }
 
 func TestContains(t *testing.T) {

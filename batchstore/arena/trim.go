@@ -9,6 +9,8 @@ func (a *Arena) trim() {
 	}
 	a.trimming = true
 	a.trimTo(a.warmPages, true)
+	// A huge page that is given back in part is split, and the kernel may keep the part until memory is short. That is
+	// still better than a store whose scattered holes all stay resident.
 	a.trimTo(2*a.warmPages, false)
 	a.trimming = false
 	a.trimmed.Broadcast()
@@ -27,7 +29,7 @@ func (a *Arena) trimTo(limit int, wholly bool) {
 		}
 		a.leaving += warm
 		a.mu.Unlock()
-		err := decommit(a.mem[start*a.pageSize : (start+n)*a.pageSize])
+		err := a.release(a.mem[start*a.pageSize : (start+n)*a.pageSize])
 		a.mu.Lock()
 		a.leaving -= warm
 		if err == nil {
