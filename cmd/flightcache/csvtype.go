@@ -122,8 +122,8 @@ func appendInt64(b array.Builder, field string) error {
 	return nil
 }
 
-// appendFloat64 takes decimal numbers and NaN and the infinities. An integer beyond 64 bits, or with leading zeros, is no
-// float: its digits would be lost.
+// appendFloat64 takes decimal numbers and NaN and the infinities. An integer beyond 64 bits, or with a leading zero or a
+// plus sign, is no float: its digits would be lost.
 func appendFloat64(b array.Builder, field string) error {
 	digits := strings.TrimPrefix(field, "-")
 	switch digits {
@@ -138,7 +138,7 @@ func appendFloat64(b array.Builder, field string) error {
 		} else if _, err := strconv.ParseInt(field, 10, 64); err != nil {
 			return errValue
 		}
-		if whole > 1 && digits[0] == '0' {
+		if whole > 1 && digits[0] == '0' || strings.HasPrefix(digits, "+") {
 			return errValue
 		}
 	}

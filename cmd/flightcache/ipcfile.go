@@ -32,7 +32,8 @@ func newIPCFileSource(f *os.File, size int64, closer io.Closer) (source, error) 
 
 func (s *ipcFileSource) Schema() *arrow.Schema { return s.reader.Schema() }
 
-func (s *ipcFileSource) Next() (arrow.RecordBatch, error) {
+func (s *ipcFileSource) Next() (_ arrow.RecordBatch, err error) {
+	defer recovered(&err)
 	if s.next >= s.reader.NumRecords() {
 		return nil, io.EOF
 	}
@@ -56,9 +57,10 @@ type ipcStreamSource struct {
 	next   int
 }
 
-// newStreamSource reads the schema of the stream. It owns closer unless it returns an error.
-func newStreamSource(in io.Reader, closer io.Closer) (source, error) {
-	r, err := ipc.NewReader(in, ipc.WithBodySizeLimit(maxStreamBody))
+// newStreamSource reads the schema of the stream, no message's body of which may be larger than limit. It owns closer
+// unless it returns an error.
+func newStreamSource(in io.Reader, closer io.Closer, limit int64) (source, error) {
+	r, err := ipc.NewReader(in, ipc.WithBodySizeLimit(limit))
 	if err != nil {
 		return nil, fmt.Errorf("not an Arrow IPC stream: %w", err)
 	}
@@ -67,7 +69,8 @@ func newStreamSource(in io.Reader, closer io.Closer) (source, error) {
 
 func (s *ipcStreamSource) Schema() *arrow.Schema { return s.reader.Schema() }
 
-func (s *ipcStreamSource) Next() (arrow.RecordBatch, error) {
+func (s *ipcStreamSource) Next() (_ arrow.RecordBatch, err error) {
+	defer recovered(&err)
 	if !s.reader.Next() {
 		if err := s.reader.Err(); err != nil {
 			return nil, fmt.Errorf("batch %d: %w", s.next, err)

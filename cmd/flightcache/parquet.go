@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/apache/arrow-go/v18/parquet"
 	"github.com/apache/arrow-go/v18/parquet/compress"
@@ -20,8 +21,8 @@ const rowsPerBatch = 65536
 // parquetSource reads a Parquet file.
 type parquetSource struct {
 	io.Closer
-	file   *file.Reader
 	reader pqarrow.RecordReader
+	schema *arrow.Schema
 	next   int
 }
 
@@ -42,12 +43,32 @@ func newParquetSource(f parquet.ReaderAtSeeker, closer io.Closer) (source, error
 	if err != nil {
 		return nil, fmt.Errorf("parquet: %w", err)
 	}
-	return &parquetSource{Closer: closer, file: pf, reader: reader}, nil
+	return &parquetSource{Closer: closer, reader: reader, schema: withoutNoFieldID(reader.Schema())}, nil
 }
 
-func (s *parquetSource) Schema() *arrow.Schema { return s.reader.Schema() }
+// fieldIDKey is the key of a field's metadata in which the library keeps the field's id of the Parquet file.
+const fieldIDKey = "PARQUET:field_id"
 
-func (s *parquetSource) Next() (arrow.RecordBatch, error) {
+// withoutNoFieldID returns the schema without the metadata "field id -1", with which the library marks each column of a
+// file that has no ids: the dataset would keep and serve it. Fields inside of others stay as they are.
+func withoutNoFieldID(schema *arrow.Schema) *arrow.Schema {
+	fields := schema.Fields()
+	for i, f := range fields {
+		if id, ok := f.Metadata.GetValue(fieldIDKey); !ok || id != "-1" {
+			continue
+		}
+		kept := f.Metadata.ToMap()
+		delete(kept, fieldIDKey)
+		fields[i].Metadata = arrow.MetadataFrom(kept)
+	}
+	metadata := schema.Metadata()
+	return arrow.NewSchema(fields, &metadata)
+}
+
+func (s *parquetSource) Schema() *arrow.Schema { return s.schema }
+
+func (s *parquetSource) Next() (_ arrow.RecordBatch, err error) {
+	defer recovered(&err)
 	if !s.reader.Next() {
 		if err := s.reader.Err(); err != nil && !errors.Is(err, io.EOF) {
 			return nil, fmt.Errorf("parquet: batch %d: %w", s.next, err)
@@ -56,8 +77,7 @@ func (s *parquetSource) Next() (arrow.RecordBatch, error) {
 	}
 	s.next++
 	batch := s.reader.RecordBatch()
-	batch.Retain()
-	return batch, nil
+	return array.NewRecordBatch(s.schema, batch.Columns(), batch.NumRows()), nil
 }
 
 func (s *parquetSource) Close() error {

@@ -52,7 +52,7 @@ var errFormat = errors.New("unknown format")
 
 // openSource opens the file at path, or standard input for "-". Formats whose index is at the file's end are copied to
 // a temporary file first if the input is not a file that can be read at any place.
-func openSource(stdin io.Reader, path string, format fileFormat, options csvOptions) (source, error) {
+func openSource(stdin io.Reader, path string, format fileFormat, options csvOptions) (src source, err error) {
 	name := path
 	in := stdin
 	owned := io.Closer(io.NopCloser(nil))
@@ -69,7 +69,7 @@ func openSource(stdin io.Reader, path string, format fileFormat, options csvOpti
 		}
 		in, owned = f, f
 	}
-	src, err := newSource(in, owned, path, format, options)
+	src, err = newSource(in, owned, path, format, options)
 	if err != nil {
 		owned.Close()
 		return nil, fmt.Errorf("%s: %w", name, err)
@@ -77,8 +77,20 @@ func openSource(stdin io.Reader, path string, format fileFormat, options csvOpti
 	return src, nil
 }
 
+// recovered turns a panic of a format's library into the error of the function that defers it: a damaged file must not
+// look like a mistake of this program.
+func recovered(err *error) {
+	if r := recover(); r != nil {
+		*err = fmt.Errorf("%w: %v", errDamaged, r)
+	}
+}
+
+// errDamaged is the error of an input that made its format's library panic.
+var errDamaged = errors.New("damaged")
+
 // newSource tells the format and makes its source, which owns closer. On an error the caller keeps it.
-func newSource(in io.Reader, closer io.Closer, path string, format fileFormat, options csvOptions) (source, error) {
+func newSource(in io.Reader, closer io.Closer, path string, format fileFormat, options csvOptions) (src source, err error) {
+	defer recovered(&err)
 	buffered := bufio.NewReaderSize(in, 1<<20)
 	head, err := buffered.Peek(sniffBytes)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -90,7 +102,11 @@ func newSource(in io.Reader, closer io.Closer, path string, format fileFormat, o
 	}
 	switch kind {
 	case kindStream:
-		return newStreamSource(buffered, closer)
+		limit := int64(maxStreamBody)
+		if size, ok := regularSize(in); ok {
+			limit = max(size, 1)
+		}
+		return newStreamSource(buffered, closer, limit)
 	case kindCSV:
 		if options.delimiter == 0 {
 			options.delimiter = ','
@@ -107,7 +123,6 @@ func newSource(in io.Reader, closer io.Closer, path string, format fileFormat, o
 	if file != in {
 		closer = file
 	}
-	var src source
 	if kind == kindParquet {
 		src, err = newParquetSource(file, closer)
 	} else {
@@ -193,11 +208,10 @@ func looksLikeText(head []byte) bool {
 // seekable returns in itself if it is a regular file, at its start, or a temporary file with all that buffered yields.
 // The temporary file has no name any more where the system allows that, and closing it removes it.
 func seekable(in io.Reader, buffered io.Reader) (*os.File, int64, error) {
-	if f, ok := in.(*os.File); ok {
-		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
-			_, err := f.Seek(0, io.SeekStart)
-			return f, info.Size(), err
-		}
+	if size, ok := regularSize(in); ok {
+		f := in.(*os.File)
+		_, err := f.Seek(0, io.SeekStart)
+		return f, size, err
 	}
 	f, err := os.CreateTemp("", "flightcache-put-")
 	if err != nil {
@@ -214,6 +228,19 @@ func seekable(in io.Reader, buffered io.Reader) (*os.File, int64, error) {
 		return nil, 0, fmt.Errorf("temporary file: %w", err)
 	}
 	return f, size, nil
+}
+
+// regularSize returns the size of in if it is a regular file.
+func regularSize(in io.Reader) (int64, bool) {
+	f, ok := in.(*os.File)
+	if !ok {
+		return 0, false
+	}
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return 0, false
+	}
+	return info.Size(), true
 }
 
 // batchBytes is the decoded size of a batch: the length of its buffers, and so an upper bound for a slice, which shares
