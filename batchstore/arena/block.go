@@ -68,6 +68,10 @@ func (b *Block) Free() {
 // Shrink cuts the block to its first n bytes, 0 <= n <= its size, and gives the pages behind them back. B becomes the n
 // bytes. A block of at most 16 KiB keeps its memory, and a larger one keeps at least a page. A size out of range, and a
 // block that was freed, panic.
+//
+// It is meant for estimates that are about right. Where a block of several times the size is asked for and cut, over and
+// over while others are freed, the holes between blocks are too short for the next estimate, more memory stays warm, and
+// huge pages are split to give it back; allocate the exact size where it is known.
 func (b *Block) Shrink(n int) {
 	h := b.live("shrink")
 	if n < 0 || n > h.asked {
