@@ -93,7 +93,7 @@ def test_whoever_asks_gets_stored_bytes(
     assert _read(out).equals(data)
     frame = pl.read_ipc_stream(out, use_pyarrow=False)
     assert pa.Table.from_batches(frame.to_arrow().to_batches()).cast(data.schema).equals(data)
-    sums = duckdb.from_arrow(_read(out)).aggregate("sum(id), count(k), count(distinct s1)").fetchone()
+    sums = duckdb.from_arrow(_read(out)).aggregate("sum(id), count(k), count(distinct s1)").fetchall()[0]
     assert sums == (sum(data["id"].drop_null().to_pylist()), ROWS - ROWS // 8, len(data["s1"].drop_null().unique()))
 
 
