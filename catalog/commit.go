@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/flightcache/flightcache/arrowipc"
 )
@@ -55,8 +56,8 @@ func (p *Put) check(old *Generation, mismatch error) error {
 
 // Commit publishes batches as the dataset's new generation and returns it acquired: the caller releases it. Until
 // then nothing of the put is visible, after it all of it is. On success the catalogue owns the caller's reference to
-// every batch; on an error the caller keeps them. ErrExists, or ErrConflict when the dataset's schema has changed
-// since Begin.
+// every batch, though not the list; on an error the caller keeps them, and may commit again. ErrExists, or ErrConflict
+// when the dataset's schema has changed since Begin.
 func (p *Put) Commit(batches []Batch, codec string) (*Generation, error) {
 	c := p.c
 	c.mu.Lock()
@@ -77,7 +78,7 @@ func (p *Put) Commit(batches []Batch, codec string) (*Generation, error) {
 		copy(g.Nodes, old.Nodes)
 		g.Rows, g.Decoded, g.Stored = old.Rows, old.Decoded, old.Stored
 	} else {
-		g.Batches = batches
+		g.Batches = slices.Clone(batches) // the caller's list may have room behind it, into which an append would write
 	}
 	g.add(batches)
 	c.datasets[p.name] = g
