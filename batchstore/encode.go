@@ -89,14 +89,8 @@ type builder struct {
 
 // add stores runs as one batch, or, where that would pass a limit, as the fewest equal parts that fit.
 func (e *builder) add(runs []run) error {
-	o := e.store.opts
-	rows, bytes := int64(0), int64(0)
-	for _, r := range runs {
-		rows += r.n
-		// The share of the run's rows is an estimate: strings may be long in one half and short in the other.
-		bytes += int64(float64(plainSize(e.layout.Columns, r.b)) * float64(r.n) / float64(max(r.b.rows, 1)))
-	}
-	return e.split(runs, rows, max(ceilDiv(rows, o.MaxBatchRows), ceilDiv(bytes, e.most()), 1))
+	rows := totalRows(runs)
+	return e.split(runs, rows, max(ceilDiv(rows, e.store.opts.MaxBatchRows), 1))
 }
 
 // most is the most plain bytes of a batch: of one that stays plain, they are the message's.

@@ -3,6 +3,7 @@ package batchstore
 import (
 	"context"
 	"fmt"
+	"math"
 	"sync"
 	"sync/atomic"
 
@@ -37,10 +38,10 @@ type Ingest struct {
 	ahead   chan struct{} // one slot for each group on its way through the workers
 	running sync.WaitGroup
 	groups  []*group
-	failed  atomic.Bool // some group has failed: the rest need not be done
+	failed  atomic.Int64 // the lowest group that has failed, or noGroup: later ones need not be done
 
 	encoded, decoded atomic.Int64 // plain bytes that were encoded, and that compressed batches decoded to
-	over    bool
+	over             bool
 }
 
 // arrival is one received batch. It owns its body until it is freed.
@@ -54,6 +55,9 @@ type arrival struct {
 
 func (s *arrival) free() { Free(&s.body) }
 
+// noGroup is more than any group's number.
+const noGroup = math.MaxInt64
+
 // group is one unit of work: sources that become stored batches together, in order.
 type group struct {
 	sources []*arrival
@@ -63,11 +67,13 @@ type group struct {
 
 // Ingest begins a put of batches of this schema.
 func (s *Store) Ingest(schema *arrowipc.Schema, o IngestOptions) *Ingest {
-	return &Ingest{
+	in := &Ingest{
 		store: s, layout: schema.Layout, opts: o,
 		// Enough that the workers never wait for the receiver, few enough that a put stages little.
 		ahead: make(chan struct{}, s.opts.Workers+2),
 	}
+	in.failed.Store(noGroup)
+	return in
 }
 
 // Add takes one record batch, header and body; the body is the ingest's from here on, whatever is returned. It returns
@@ -77,7 +83,7 @@ func (s *Store) Ingest(schema *arrowipc.Schema, o IngestOptions) *Ingest {
 func (in *Ingest) Add(ctx context.Context, m *arrowipc.Message, body arena.Block) error {
 	src := &arrival{index: in.received, header: m.Batch, metadata: m.Metadata, body: body}
 	in.received++
-	if in.failed.Load() {
+	if in.failed.Load() != noGroup {
 		src.free()
 		return in.firstError()
 	}
@@ -153,17 +159,18 @@ func (in *Ingest) submit(ctx context.Context, sources []*arrival) error {
 		g.free()
 		return context.Cause(ctx)
 	}
+	number := int64(len(in.groups))
 	in.groups = append(in.groups, g)
 	in.running.Add(1)
 	job := func() {
 		defer in.running.Done()
 		defer func() { <-in.ahead }()
 		defer g.free()
-		if in.failed.Load() {
+		if number > in.failed.Load() {
 			return
 		}
 		if g.batches, g.err = in.encode(g.sources); g.err != nil {
-			in.failed.Store(true)
+			in.fail(number)
 		}
 	}
 	select {
@@ -174,6 +181,16 @@ func (in *Ingest) submit(ctx context.Context, sources []*arrival) error {
 		<-in.ahead
 		in.running.Done()
 		return context.Cause(ctx)
+	}
+}
+
+// fail notes that a group has failed.
+func (in *Ingest) fail(number int64) {
+	for {
+		old := in.failed.Load()
+		if old <= number || in.failed.CompareAndSwap(old, number) {
+			return
+		}
 	}
 }
 
@@ -214,7 +231,7 @@ func (in *Ingest) Abort() {
 		return
 	}
 	in.over = true
-	in.failed.Store(true) // what is queued need not be done
+	in.fail(-1) // what is queued need not be done
 	in.running.Wait()
 	for _, s := range in.pending {
 		s.free()

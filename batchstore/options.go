@@ -12,9 +12,9 @@ import (
 
 // Options configures a [Store]. A zero field means its default.
 type Options struct {
-	Arena     arena.Options
-	ZstdLevel int // level of a put that gives none, 1 to 22; default 1
-	Workers   int // goroutines that check and encode, shared by all puts; default GOMAXPROCS
+	Arena     arena.Options // the zero value means arena.DefaultOptions
+	ZstdLevel int           // level of a put that gives none, 1 to 22; default 1
+	Workers   int           // goroutines that check and encode, shared by all puts; default GOMAXPROCS
 
 	// MaxMessage is the most bytes of a stored body. The default, 4 MiB less 64 KiB for header and framing, keeps
 	// messages under the 4 MiB that stock Go, Rust and .NET clients take.
@@ -22,7 +22,8 @@ type Options struct {
 	// MaxBatchBytes (decoded) and MaxBatchRows bound a stored batch; defaults 16 MiB and 131,072.
 	MaxBatchBytes int64
 	MaxBatchRows  int64
-	// JoinBelow is the decoded size under which batches that follow each other are joined; default 1 MiB.
+	// JoinBelow is the decoded size under which batches that follow each other are joined; default 1 MiB, or
+	// MaxMessage where that is less.
 	JoinBelow int64
 	// MaxDecoded bounds what one received batch may decode to, in bytes; default 1 GiB.
 	MaxDecoded int64
@@ -35,6 +36,9 @@ const DefaultMaxMessage = 4<<20 - 64<<10
 
 // WithDefaults is o with its zero fields filled in.
 func (o Options) WithDefaults() Options {
+	if o.Arena == (arena.Options{}) {
+		o.Arena = arena.DefaultOptions()
+	}
 	if o.ZstdLevel == 0 {
 		o.ZstdLevel = 1
 	}
@@ -49,7 +53,7 @@ func (o Options) WithDefaults() Options {
 	fill(&o.MaxMessage, DefaultMaxMessage)
 	fill(&o.MaxBatchBytes, 16<<20)
 	fill(&o.MaxBatchRows, 128<<10)
-	fill(&o.JoinBelow, 1<<20)
+	fill(&o.JoinBelow, min(1<<20, o.MaxMessage))
 	fill(&o.MaxDecoded, 1<<30)
 	o.Limits = o.Limits.WithDefaults()
 	return o
