@@ -1,0 +1,261 @@
+package flight
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	arrowflight "github.com/apache/arrow-go/v18/arrow/flight"
+	"go.uber.org/goleak"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+
+	"github.com/flightcache/flightcache/batchstore"
+	"github.com/flightcache/flightcache/batchstore/arena"
+	"github.com/flightcache/flightcache/catalog"
+	"github.com/flightcache/flightcache/compress"
+)
+
+// fixture is a served store and a client of it. When the test ends it must have given everything back: no charged byte,
+// no goroutine.
+type fixture struct {
+	testing.TB
+	address string
+	store   *batchstore.Store
+	catalog *catalog.Catalog
+	server  *Server
+	grpc    *grpc.Server
+	logs    *observer.ObservedLogs
+	client  arrowflight.FlightServiceClient
+}
+
+// setup is what a test may change of the server.
+type setup struct {
+	store   batchstore.Options
+	service Options
+}
+
+// start serves on a loopback port until the test ends. Freed memory is poisoned, so that a use after free shows as
+// wrong bytes.
+func start(t testing.TB, change ...func(*setup)) *fixture {
+	t.Helper()
+	before := goleak.IgnoreCurrent()
+	t.Cleanup(func() {
+		if err := goleak.Find(before); err != nil {
+			t.Error(err)
+		}
+	})
+	core, logs := observer.New(zap.DebugLevel)
+	s := setup{
+		store:   batchstore.Options{Arena: arena.Options{ReserveBytes: 4 << 30, WarmBytes: 16 << 20, Poison: true}},
+		service: Options{Codec: compress.Zstd, Log: zap.New(core)},
+	}
+	for _, f := range change {
+		f(&s)
+	}
+	f := &fixture{TB: t, logs: logs, catalog: catalog.New(catalog.Options{})}
+	var err error
+	if f.store, err = batchstore.New(s.store); err != nil {
+		t.Fatal(err)
+	}
+	if f.server, err = New(f.store, f.catalog, s.service); err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.address = listener.Addr().String()
+	f.grpc = f.server.GRPC()
+	served := make(chan error, 1)
+	go func() { served <- f.grpc.Serve(listener) }()
+	t.Cleanup(func() {
+		f.grpc.Stop()
+		if err := <-served; err != nil {
+			t.Errorf("serve: %v", err)
+		}
+		f.catalog.Clear()
+		f.settles(0)
+		if err := f.store.Close(); err != nil {
+			t.Errorf("close the store: %v", err)
+		}
+	})
+	f.client = arrowflight.NewFlightServiceClient(f.dial())
+	return f
+}
+
+// dial connects a client with a large receive limit. It is closed before the server stops.
+func (f *fixture) dial(options ...grpc.DialOption) *grpc.ClientConn {
+	f.Helper()
+	conn, err := grpc.NewClient(f.address, append([]grpc.DialOption{
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(1 << 30)),
+	}, options...)...)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(func() { conn.Close() })
+	return conn
+}
+
+// agent makes a client that names itself so in its user agent.
+func (f *fixture) agent(name string) arrowflight.FlightServiceClient {
+	return arrowflight.NewFlightServiceClient(f.dial(grpc.WithUserAgent(name)))
+}
+
+// patience bounds every wait of these tests. Nothing is expected to take so long.
+const patience = 30 * time.Second
+
+func (f *fixture) context() context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	f.Cleanup(cancel)
+	return ctx
+}
+
+// eventually waits for what another goroutine brings about.
+func (f *fixture) eventually(what string, done func() bool) {
+	f.Helper()
+	for deadline := time.Now().Add(patience); !done(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			f.Fatalf("waited in vain: %s", what)
+		}
+	}
+}
+
+// settles waits until so many bytes are charged.
+func (f *fixture) settles(charged int64) {
+	f.Helper()
+	for deadline := time.Now().Add(patience); f.charged() != charged; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			f.Errorf("%d bytes stay charged, want %d", f.charged(), charged)
+			return
+		}
+	}
+}
+
+func (f *fixture) charged() int64 { return f.store.Stats().Charged }
+
+func byPath(path ...string) *arrowflight.FlightDescriptor {
+	return &arrowflight.FlightDescriptor{Type: arrowflight.DescriptorPATH, Path: path}
+}
+
+func byCommand(json string) *arrowflight.FlightDescriptor {
+	return &arrowflight.FlightDescriptor{Type: arrowflight.DescriptorCMD, Cmd: []byte(json)}
+}
+
+// send puts messages as they are, half-closes, and gives the facts that the server answers with.
+func (f *fixture) send(messages []*arrowflight.FlightData) (catalog.Facts, error) {
+	f.Helper()
+	return sendTo(f.context(), f.client, messages)
+}
+
+// sendTo is send by another client.
+func sendTo(ctx context.Context, client arrowflight.FlightServiceClient, messages []*arrowflight.FlightData) (facts catalog.Facts, err error) {
+	stream, err := client.DoPut(ctx)
+	if err != nil {
+		return facts, err
+	}
+	for _, m := range messages {
+		if err := stream.Send(m); errors.Is(err, io.EOF) {
+			break // the status comes with Recv
+		} else if err != nil {
+			return facts, err
+		}
+	}
+	if err := stream.CloseSend(); err != nil {
+		return facts, err
+	}
+	result, err := stream.Recv()
+	if err != nil {
+		return facts, err
+	}
+	if err := json.Unmarshal(result.GetAppMetadata(), &facts); err != nil {
+		return facts, err
+	}
+	if _, err := stream.Recv(); !errors.Is(err, io.EOF) {
+		return facts, errors.Join(errors.New("want one result and the end"), err)
+	}
+	return facts, nil
+}
+
+// put stores a table under a descriptor.
+func (f *fixture) put(d *arrowflight.FlightDescriptor, tb table) catalog.Facts {
+	f.Helper()
+	facts, err := f.send(described(d, messagesOf(f, tb)))
+	if err != nil {
+		f.Fatalf("put: %v", err)
+	}
+	return facts
+}
+
+// read gets a ticket and all messages of its stream.
+func read(ctx context.Context, client arrowflight.FlightServiceClient, ticket string) ([]*arrowflight.FlightData, error) {
+	stream, err := client.DoGet(ctx, &arrowflight.Ticket{Ticket: []byte(ticket)})
+	if err != nil {
+		return nil, err
+	}
+	var out []*arrowflight.FlightData
+	for {
+		m, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return out, nil
+		}
+		if err != nil {
+			return out, err
+		}
+		out = append(out, m)
+	}
+}
+
+// get reads a ticket that must be answered.
+func (f *fixture) get(ticket string) []*arrowflight.FlightData {
+	f.Helper()
+	messages, err := read(f.context(), f.client, ticket)
+	if err != nil {
+		f.Fatalf("get %s: %v", ticket, err)
+	}
+	return messages
+}
+
+// action carries out an action and reads its one JSON result into result.
+func (f *fixture) action(name, body string, result any) error {
+	f.Helper()
+	stream, err := f.client.DoAction(f.context(), &arrowflight.Action{Type: name, Body: []byte(body)})
+	if err != nil {
+		return err
+	}
+	r, err := stream.Recv()
+	if err != nil {
+		return err
+	}
+	if _, err := stream.Recv(); !errors.Is(err, io.EOF) {
+		f.Errorf("action %s: want one result and the end, got %v", name, err)
+	}
+	if err := json.Unmarshal(r.GetBody(), result); err != nil {
+		f.Errorf("action %s: %v in %s", name, err, r.GetBody())
+	}
+	return nil
+}
+
+// wantStatus checks an error's code, and that its message has each of these parts.
+func wantStatus(t testing.TB, err error, code codes.Code, parts ...string) {
+	t.Helper()
+	if status.Code(err) != code {
+		t.Errorf("got %v, want code %v", err, code)
+		return
+	}
+	for _, p := range parts {
+		if message := status.Convert(err).Message(); !strings.Contains(message, p) {
+			t.Errorf("message %q does not say %q", message, p)
+		}
+	}
+}
