@@ -10,6 +10,8 @@
 //
 // Flags win over the environment (FLIGHTCACHE_ and the flag's name), and that wins over the file that --config names.
 //
+// A panic becomes an error like any other; FLIGHTCACHE_TRACEBACK=1 in the environment shows its stack too.
+//
 // Data flows batch by batch: a source (ipcfile.go, parquet.go, csv.go) yields record batches, a sink takes them, and
 // neither a put nor a get holds a whole dataset in memory. A batch belongs to whoever got it from Next, who releases it.
 //

@@ -130,30 +130,41 @@ func (c *getCmd) format() (sinkFormat, error) {
 
 // command makes the read command, and returns with it the number of rows after which to stop.
 func (c *getCmd) command(format sinkFormat) (readCommand, int64, error) {
-	cmd := readCommand{Dataset: c.Name, Wire: c.Wire, Limit: c.Limit}
-	if c.Limit == nil && format == sinkTable && c.toStdout() {
-		n := int64(tableRows)
-		cmd.Limit = &n
+	cmd := readCommand{Dataset: c.Name, Wire: c.Wire}
+	columns, err := c.columns()
+	if err != nil {
+		return cmd, 0, err
 	}
-	if cmd.Limit != nil && *cmd.Limit < 0 {
-		if *cmd.Limit != -1 {
-			return cmd, 0, fmt.Errorf("--limit %d: give a number of rows, or -1 for all", *cmd.Limit)
-		}
-		cmd.Limit = nil
+	cmd.Columns = columns
+	rowsOnly := columns != nil && len(*columns) == 0
+	limit := int64(-1)
+	switch {
+	case c.Limit != nil:
+		limit = *c.Limit
+	case format == sinkTable && c.toStdout() && !rowsOnly:
+		limit = tableRows
 	}
-	limit := int64(math.MaxInt64)
-	if cmd.Limit != nil {
-		limit = *cmd.Limit
+	switch {
+	case limit < -1:
+		return cmd, 0, fmt.Errorf("--limit %d: give a number of rows, or -1 for all", limit)
+	case limit == -1:
+		return cmd, math.MaxInt64, nil
 	}
+	cmd.Limit = &limit
+	return cmd, limit, nil
+}
+
+// columns lists what --columns and --column name; nil if neither is given, which means all.
+func (c *getCmd) columns() (*[]any, error) {
 	if c.Columns == nil && len(c.Column) == 0 {
-		return cmd, limit, nil
+		return nil, nil
 	}
 	columns := []any{}
 	if c.Columns != nil && *c.Columns != "" {
 		for name := range strings.SplitSeq(*c.Columns, ",") {
 			column, err := columnRef(strings.TrimSpace(name))
 			if err != nil {
-				return cmd, 0, fmt.Errorf("--columns %q: %w", *c.Columns, err)
+				return nil, fmt.Errorf("--columns %q: %w", *c.Columns, err)
 			}
 			columns = append(columns, column)
 		}
@@ -161,8 +172,7 @@ func (c *getCmd) command(format sinkFormat) (readCommand, int64, error) {
 	for _, name := range c.Column {
 		columns = append(columns, name)
 	}
-	cmd.Columns = &columns
-	return cmd, limit, nil
+	return &columns, nil
 }
 
 // columnRef reads a column as users write it: a name or path, or # and an ordinal.

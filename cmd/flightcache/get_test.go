@@ -27,7 +27,7 @@ func TestReadCommand(t *testing.T) {
 		{[]string{"--format", "csv"}, `{"dataset":"d"}`},
 		{[]string{"--output", "json"}, `{"dataset":"d"}`},
 		{[]string{"--columns", "b, a,#0", "--limit=-1"}, `{"dataset":"d","columns":["b","a",0]}`},
-		{[]string{"--columns=", "--limit=-1"}, `{"dataset":"d","columns":[]}`},
+		{[]string{"--columns="}, `{"dataset":"d","columns":[]}`},
 		{[]string{"--column", "a", "--column=b", "--limit=-1"}, `{"dataset":"d","columns":["a","b"]}`},
 		{[]string{"--wire", "none", "--limit=-1"}, `{"dataset":"d","wire":"none"}`},
 	} {

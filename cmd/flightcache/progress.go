@@ -15,6 +15,8 @@ type progress struct {
 	out         io.Writer
 	start       time.Time
 	rows, bytes int64
+	// endless tells that the end is unknown.
+	endless bool
 }
 
 // newProgress starts a display on w. totalBytes is the number of decoded bytes to come, or less than 0 if unknown.
@@ -25,7 +27,7 @@ func newProgress(w io.Writer, totalBytes int64) *progress {
 	if totalBytes <= 0 {
 		totalBytes = -1
 	}
-	return &progress{out: w, start: time.Now(), bar: progressbar.NewOptions64(totalBytes,
+	return &progress{out: w, start: time.Now(), endless: totalBytes < 0, bar: progressbar.NewOptions64(totalBytes,
 		progressbar.OptionSetWriter(w),
 		progressbar.OptionShowBytes(true),
 		progressbar.OptionUseIECUnits(true),
@@ -42,7 +44,12 @@ func (p *progress) add(rows, bytes int64) {
 	if p.bar == nil {
 		return
 	}
-	p.bar.Describe(fmt.Sprintf("%s rows", thousands(p.rows)))
+	text := plural(p.rows, "row", "rows")
+	if p.endless {
+		// Without an end the bar is a spinner, which leaves out the bytes.
+		text += ", " + humanBytes(p.bytes)
+	}
+	p.bar.Describe(text)
 	_ = p.bar.Add64(bytes)
 }
 

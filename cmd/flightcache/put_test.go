@@ -1,0 +1,146 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/flight"
+)
+
+// TestPutGivesUpWhole fails a put in its middle, when batches were already sent, and finds the dataset as it was.
+func TestPutGivesUpWhole(t *testing.T) {
+	address, stub := startStub(t)
+	must(t, "a\n1\n", "put", "-", "d", "--address", address)
+	var text strings.Builder
+	text.WriteString("a\n")
+	for i := range sampleRows + 3*rowsPerBatch {
+		fmt.Fprintln(&text, i)
+	}
+	text.WriteString("oops\n")
+	r := flightcache(t, text.String(), "put", "-", "d", "--address", address, "--mode", "append")
+	if r.code != 1 || !strings.Contains(r.stderr, `"oops" is not of type int64`) || r.stdout != "" {
+		t.Errorf("exit code %d, stdout %q, stderr %q", r.code, r.stdout, r.stderr)
+	}
+	if got := must(t, "", "get", "d", "--address", address, "--format", "csv"); got != "a\n1\n" {
+		t.Errorf("the dataset is now %q", got)
+	}
+	if len(stub.puts) != 1 {
+		t.Errorf("%d puts were committed, want 1", len(stub.puts))
+	}
+}
+
+// TestPutShowsTheServersReason has a server refuse a put at once while the client has much to send.
+func TestPutShowsTheServersReason(t *testing.T) {
+	address, _ := startStub(t)
+	batch := sampleBatch(t, 20_000)
+	defer batch.Release()
+	data := writeSink(t, sinkStream, batch, batch, batch, batch, batch, batch)
+	r := flightcache(t, string(data), "put", "-", "forbidden", "--address", address)
+	if r.code != 1 || r.stderr != "flightcache: dataset \"forbidden\" is not yours to put\n" {
+		t.Errorf("exit code %d, stderr %q", r.code, r.stderr)
+	}
+}
+
+// TestPutWithoutRows puts a schema alone, from each format that can hold that, and shows it.
+func TestPutWithoutRows(t *testing.T) {
+	address := startServer(t)
+	for _, format := range []sinkFormat{sinkIPC, sinkStream, sinkParquet} {
+		var out strings.Builder
+		s, err := newSink(format, &out, sampleSchema)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		name := "empty/" + string(format)
+		must(t, out.String(), "put", "-", name, "--address", address)
+		got := must(t, "", "get", name, "--address", address, "--columns", "bool,list")
+		want := "bool  list\nbool  list<element: int32, nullable>\n────  ──────────────────────────────\n(0 rows, 2 columns)\n"
+		if got != want {
+			t.Errorf("%s: got\n%s\nwant\n%s", format, got, want)
+		}
+		for _, to := range []sinkFormat{sinkIPC, sinkStream, sinkParquet} {
+			data := must(t, "", "get", name, "--address", address, "--format", string(to))
+			src, err := openSource(strings.NewReader(data), "-", formatAuto, csvOptions{})
+			if err != nil {
+				t.Errorf("%s: got as %s: %v", format, to, err)
+				continue
+			}
+			if rows, _ := readAll(t, src); rows != "" || src.Schema().NumFields() != sampleSchema.NumFields() {
+				t.Errorf("%s: got as %s: %s with rows %q", format, to, src.Schema(), rows)
+			}
+			src.Close()
+		}
+	}
+}
+
+// TestReachable reads endpoints of the server asked only.
+func TestReachable(t *testing.T) {
+	r := rowReader{client: &client{address: "grpc://a:1"}}
+	for _, tt := range []struct {
+		locations []string
+		ok        bool
+	}{
+		{nil, true},
+		{[]string{"arrow-flight-reuse-connection://?"}, true},
+		{[]string{"grpc://b:1", "grpc://a:1"}, true},
+		{[]string{"grpc://b:1"}, false},
+	} {
+		endpoint := &flight.FlightEndpoint{}
+		for _, l := range tt.locations {
+			endpoint.Location = append(endpoint.Location, &flight.Location{Uri: l})
+		}
+		if err := r.reachable(endpoint); (err == nil) != tt.ok {
+			t.Errorf("%q: %v", tt.locations, err)
+		}
+	}
+}
+
+// FuzzSource opens any bytes as a file and as a pipe: each ends in an error or in the end of its rows.
+func FuzzSource(f *testing.F) {
+	batch := sampleBatch(f, 1)
+	defer batch.Release()
+	for _, format := range []sinkFormat{sinkIPC, sinkStream, sinkParquet, sinkCSV} {
+		f.Add(writeSink(f, format, batch))
+	}
+	f.Add([]byte("ARROW1"))
+	f.Add([]byte("PAR1PAR1"))
+	f.Add([]byte{0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0})
+	path := filepath.Join(f.TempDir(), "data")
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		src, err := openSource(nil, path, formatAuto, csvOptions{})
+		if err != nil {
+			return
+		}
+		defer src.Close()
+		for {
+			b, err := src.Next()
+			if err != nil {
+				return
+			}
+			checkBatch(t, src.Schema(), b)
+			b.Release()
+		}
+	})
+}
+
+// checkBatch fails the test if a batch cannot be sent with its source's schema.
+func checkBatch(t *testing.T, schema *arrow.Schema, batch arrow.RecordBatch) {
+	t.Helper()
+	if int(batch.NumCols()) != schema.NumFields() {
+		t.Fatalf("%d columns, the schema has %d", batch.NumCols(), schema.NumFields())
+	}
+	for i, column := range batch.Columns() {
+		if column.Len() != int(batch.NumRows()) {
+			t.Fatalf("column %d has %d rows of %d", i, column.Len(), batch.NumRows())
+		}
+	}
+}
