@@ -26,7 +26,7 @@ func TestRecycledContextsGiveTheSameBytes(t *testing.T) {
 	buffers := samples()
 	buffers["huge"] = bytes.Repeat(text(32<<10), 512)
 	// The slow speeds get the shorter buffers only.
-	skip := func(src []byte, w way) bool { return w.level > 5 && len(src) > 300_000 }
+	skip := func(src []byte, w way) bool { return w.level > 5 && len(src) > 70_000 }
 	var names []string
 	fresh := map[string][]byte{}
 	for name, src := range buffers {
@@ -43,7 +43,7 @@ func TestRecycledContextsGiveTheSameBytes(t *testing.T) {
 	r := rand.New(rand.NewPCG(seed, 0))
 	p := newPool(t, Options{Contexts: 1, RetainBytes: 64 << 20})
 	var dst, back []byte
-	for range 250 {
+	for range 150 {
 		name, w := names[r.IntN(len(names))], ways[r.IntN(len(ways))]
 		src, want := buffers[name], fresh[key(name, w)]
 		if skip(src, w) {
@@ -160,7 +160,7 @@ func TestConcurrentUse(t *testing.T) {
 	p := newPool(t, Options{Contexts: contexts})
 	buffers := samples()
 	var wg sync.WaitGroup
-	for g := range 12 {
+	for g := range 8 {
 		wg.Go(func() {
 			var dst []byte
 			for name, src := range buffers {
