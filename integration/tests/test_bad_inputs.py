@@ -145,7 +145,7 @@ def test_a_ticket_of_a_replaced_generation_says_so(client: Client, name: str) ->
     assert name in str(caught.value)
 
 
-LATER = {
+LATER_READ = {
     "filters": [["k", "=", 5]],
     "substrait": "",
     "prune_only": True,
@@ -154,12 +154,59 @@ LATER = {
     "partitions": 2,
     "dictionaries": "decode",
 }
+LATER_PUT = {
+    "ttl": 5,
+    "pin": True,
+    "sorted_by": ["k"],
+    "durable": True,
+    "put_id": "one",
+    "transaction": "t",
+    "dictionaries": "keep",
+}
+LATER_ACTIONS = ["statistics", "pin", "unpin", "evict", "compact", "begin", "commit", "abort", "CancelFlightInfo"]
 
 
-@pytest.mark.parametrize("key", LATER)
-def test_keys_that_are_not_offered_yet_say_so(client: Client, key: str) -> None:
+@pytest.mark.parametrize("key", LATER_READ)
+def test_read_keys_that_are_not_offered_yet_say_so(client: Client, key: str) -> None:
     with pytest.raises(pa.ArrowNotImplementedError, match=key):
-        client.get(STORED, **{key: LATER[key]})
+        client.get(STORED, **{key: LATER_READ[key]})
+
+
+@pytest.mark.parametrize("key", LATER_PUT)
+def test_put_keys_that_are_not_offered_yet_say_so(client: Client, name: str, key: str) -> None:
+    names = client.names()
+    with pytest.raises(pa.ArrowNotImplementedError, match=key):
+        client.put(name, DATA, **{key: LATER_PUT[key]})
+    assert client.names() == names
+
+
+@pytest.mark.parametrize("action", LATER_ACTIONS)
+def test_actions_that_are_not_offered_yet_say_so(client: Client, action: str) -> None:
+    with pytest.raises(pa.ArrowNotImplementedError, match=action):
+        client.action(action)
+    assert action not in {a.type for a in client.flight.list_actions()}
+
+
+def test_dictionaries_are_refused_before_anything_is_kept(client: Client, name: str) -> None:
+    data = pa.table({"plain": [1, 2], "coded": pa.array(["a", "b"]).dictionary_encode()})
+    names, charge = client.names(), client.charged()
+    with pytest.raises(pa.ArrowNotImplementedError, match=f'"{name}".*"coded"'):
+        client.put(name, data)
+    assert client.names() == names
+    assert client.settled_charge(charge) == charge
+
+
+def _exchange(client: Client) -> None:
+    writer, reader = client.flight.do_exchange(fl.FlightDescriptor.for_path("a"))
+    with writer:
+        reader.read_all()
+
+
+def test_calls_that_are_not_offered_say_so(client: Client) -> None:
+    with pytest.raises(pa.ArrowNotImplementedError, match="DoExchange"):
+        _exchange(client)
+    with pytest.raises(pa.ArrowNotImplementedError, match="Handshake"):
+        client.flight.authenticate_basic_token("user", "password")
 
 
 def test_a_message_over_the_limit_is_refused_with_the_cure() -> None:
