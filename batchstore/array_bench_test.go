@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/flightcache/flightcache/arrowipc"
 )
 
@@ -85,6 +86,37 @@ func BenchmarkFlat(b *testing.B) {
 				if int64(len(body)) < plan.bodyLen {
 					body = make([]byte, plan.bodyLen)
 					b.SetBytes(plan.bodyLen)
+				}
+				plan.write(body)
+			}
+		})
+	}
+}
+
+// BenchmarkNested has what takes a look at every row: views, lists by offset and size, unions.
+func BenchmarkNested(b *testing.B) {
+	const rows = 65_536
+	for _, x := range []shape{
+		{"string view", vstr}, {"list view", arrow.ListViewOf(i32)}, {"dense union", unionOf(arrow.DenseMode, i64, str)},
+		{"list", arrow.ListOf(i32)},
+	} {
+		l := schemaOf(b, x.dt).Layout
+		r := rand.New(rand.NewPCG(3, 3))
+		whole := &generator{r: r, plain: true, b: &plainBatch{rows: rows}}
+		whole.column(l.Columns[0], rows)
+		b.Run(x.name+"/check", func(b *testing.B) {
+			for b.Loop() {
+				if err := checkPlain(l, whole.b); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		b.Run(x.name+"/cut half", func(b *testing.B) {
+			body := make([]byte, 2*plainSize(l.Columns, whole.b))
+			for b.Loop() {
+				plan, err := concatSize(l.Columns, []run{{whole.b, rows / 4, rows / 2}})
+				if err != nil {
+					b.Fatal(err)
 				}
 				plan.write(body)
 			}
