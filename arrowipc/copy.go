@@ -7,9 +7,9 @@ import flatbuffers "github.com/google/flatbuffers/go"
 // have are left out. Shared parts come out unshared.
 type copier struct {
 	b        *flatbuffers.Builder
-	most     int  // bytes that the new flatbuffer may take
-	exceeded bool // it took more; what is being built is not finished
-	decode   bool // leave out the dictionary encodings
+	most     int                 // bytes that the new flatbuffer may take
+	exceeded bool                // it took more; what is being built is not finished
+	decode   func(id int64) bool // dictionary encodings to leave out; nil for none
 }
 
 // replacement is a value of a slot that has been built already, for a table that is copied otherwise.
@@ -26,7 +26,7 @@ func (c *copier) table(t *table, v view, with replacement) flatbuffers.UOffsetT 
 			inner[i] = with.offset
 			continue
 		}
-		if c.decode && t == fieldTable && i == fieldDictionary {
+		if t == fieldTable && i == fieldDictionary && c.decodes(v) {
 			continue
 		}
 		inner[i] = c.outOfLine(t, i, v)
@@ -53,6 +53,12 @@ func (c *copier) table(t *table, v view, with replacement) flatbuffers.UOffsetT 
 		}
 	}
 	return c.b.EndObject()
+}
+
+// decodes reports whether the dictionary encoding of the field at v is to be left out.
+func (c *copier) decodes(v view) bool {
+	encoding, ok := v.table(fieldDictionary)
+	return ok && c.decode != nil && c.decode(encoding.int64(0))
 }
 
 func (c *copier) scalar(v view, at flatbuffers.UOffsetT, size int) {

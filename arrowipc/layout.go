@@ -70,10 +70,21 @@ func (c *Column) HasValidity() bool {
 type Layout struct {
 	Columns []*Column // top level, in schema order
 	Span              // all of them: Node1, Buf1 and View1 are the totals
+
+	// Dictionaries are the dictionaries that the columns need, one for each id, those that another's values need
+	// before that one.
+	Dictionaries []*DictionaryLayout
 }
 
 // NewLayout lays out fields that [ParseSchema] has accepted.
 func NewLayout(fields []*Field) *Layout {
+	l := layOut(fields)
+	l.Dictionaries = dictionaries(fields)
+	return l
+}
+
+// layOut is NewLayout without the dictionaries.
+func layOut(fields []*Field) *Layout {
 	l := &Layout{}
 	for _, f := range fields {
 		l.Columns = append(l.Columns, l.place(f))

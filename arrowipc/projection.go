@@ -169,33 +169,36 @@ func (s *Schema) rewrite(picks []Pick, fields []*Field) (*Schema, error) {
 	return s.finish(c, vector, fields)
 }
 
-// WithoutDictionaries is s with every dictionary-encoded field, nested ones included, as a field of its dictionary's
-// values. All else is as it came in. It is s itself if it has no such field. The error is [ErrLimit] and only where
-// shared parts of the message, once unshared, make it too large.
-func (s *Schema) WithoutDictionaries() (*Schema, error) {
-	fields := decoded(s.Fields)
+// WithoutDictionaries is s with every field that is encoded with a chosen dictionary, nested ones included, as a field
+// of the dictionary's values. All else is as it came in. It is s itself if it has no such field. The error is
+// [ErrLimit] and only where shared parts of the message, once unshared, make it too large.
+func (s *Schema) WithoutDictionaries(chosen func(id int64) bool) (*Schema, error) {
+	fields := decoded(s.Fields, chosen)
 	if fields == nil {
 		return s, nil
 	}
 	c := s.newCopier()
-	c.decode = true
+	c.decode = chosen
 	table, _ := s.root.table(messageHeader)
 	return s.finish(c, c.outOfLine(schemaTable, schemaFields, table), fields)
 }
 
-// decoded is fields without dictionaries; nil if there are none.
-func decoded(fields []*Field) []*Field {
+// decoded is fields without the chosen dictionaries; nil if there are none.
+func decoded(fields []*Field, chosen func(id int64) bool) []*Field {
 	var changed []*Field
 	for i, f := range fields {
-		children := decoded(f.Children)
-		if children == nil && f.Dictionary == nil {
+		children := decoded(f.Children, chosen)
+		decode := f.Dictionary != nil && chosen(f.Dictionary.ID)
+		if children == nil && !decode {
 			continue
 		}
 		if changed == nil {
 			changed = append(changed, fields...)
 		}
 		plain := *f
-		plain.Dictionary = nil
+		if decode {
+			plain.Dictionary = nil
+		}
 		if children != nil {
 			plain.Children = children
 		}

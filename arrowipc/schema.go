@@ -23,7 +23,8 @@ const prefixBytes = 8
 //
 // Beyond what [ReadMessage] checks, the types' parameters must be legal, nested types must have the children that they
 // need and no more, and the byte order must be little-endian. Unions of metadata version V4 are refused. Names need not
-// be unique, and neither need dictionary ids. An error about a field names it by the path of names to it.
+// be unique; fields may share a dictionary id if their values have one type. An error about a field names it by the
+// path of names to it.
 //
 // Errors are [ErrMalformed], [ErrLimit] or [ErrUnsupported].
 func ParseSchema(hdr []byte, lim Limits) (*Schema, error) {
@@ -50,6 +51,9 @@ func ParseSchema(hdr []byte, lim Limits) (*Schema, error) {
 	p := fieldParser{version: m.Version}
 	var err error
 	if s.Fields, err = p.fields(table, schemaFields); err != nil {
+		return nil, err
+	}
+	if err := checkDictionaries(s.Fields); err != nil {
 		return nil, err
 	}
 	s.Metadata = table.keyValues(nil, schemaMetadata)
