@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -114,7 +115,7 @@ func TestFormatsKeepTypesAndValues(t *testing.T) {
 		}
 		for _, from := range []string{path, "-"} {
 			t.Run(fmt.Sprintf("%s from %s", format, filepath.Base(from)), func(t *testing.T) {
-				src, err := openSource(bytes.NewReader(data), from, formatAuto, csvOptions{})
+				src, err := openSource(context.Background(), bytes.NewReader(data), from, formatAuto, csvOptions{})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -158,7 +159,7 @@ func TestOneEmptyColumn(t *testing.T) {
 	if got, want := string(text), "a\n1\n\"\"\n2\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	src, err := openSource(bytes.NewReader(text), "-", formatCSV, csvOptions{})
+	src, err := openSource(context.Background(), bytes.NewReader(text), "-", formatCSV, csvOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +178,7 @@ func TestDamagedFiles(t *testing.T) {
 		if err := os.WriteFile(path, data, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		src, err := openSource(nil, path, formatAuto, csvOptions{})
+		src, err := openSource(context.Background(), nil, path, formatAuto, csvOptions{})
 		if err != nil {
 			return err
 		}

@@ -63,7 +63,7 @@ func (c *putCmd) Run(e *env) error {
 		return err
 	}
 	defer conn.Close()
-	src, err := openSource(e.stdin, c.File, fileFormat(c.Format), options)
+	src, err := openSource(e.ctx, e.stdin, c.File, fileFormat(c.Format), options)
 	if err != nil {
 		return err
 	}

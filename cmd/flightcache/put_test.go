@@ -1,7 +1,10 @@
 package main
 
 import (
+	"bytes"
+	"context"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -45,6 +48,28 @@ func TestPutShowsTheServersReason(t *testing.T) {
 	}
 }
 
+// TestInterruptedInput gives up a put whose input never comes.
+func TestInterruptedInput(t *testing.T) {
+	address := startServer(t)
+	for _, begun := range []string{"", "a\n1\n"} {
+		in, feed := io.Pipe()
+		ctx, cancel := context.WithCancel(context.Background())
+		go func() {
+			// A pipe's write returns when all of it was read: then the program waits for more.
+			if begun != "" {
+				feed.Write([]byte(begun))
+			}
+			cancel()
+		}()
+		var stdout, stderr bytes.Buffer
+		code := run(&env{ctx: ctx, stdin: in, stdout: &stdout, stderr: &stderr}, []string{"put", "-", "d", "--address", address})
+		if code != 1 || stderr.String() != "flightcache: interrupted\n" {
+			t.Errorf("%q: exit code %d, stderr %q", begun, code, stderr.String())
+		}
+		feed.Close()
+	}
+}
+
 // TestPutWithoutRows puts a schema alone, from each format that can hold that, and shows it.
 func TestPutWithoutRows(t *testing.T) {
 	address := startServer(t)
@@ -66,7 +91,7 @@ func TestPutWithoutRows(t *testing.T) {
 		}
 		for _, to := range []sinkFormat{sinkIPC, sinkStream, sinkParquet} {
 			data := must(t, "", "get", name, "--address", address, "--format", string(to))
-			src, err := openSource(strings.NewReader(data), "-", formatAuto, csvOptions{})
+			src, err := openSource(context.Background(), strings.NewReader(data), "-", formatAuto, csvOptions{})
 			if err != nil {
 				t.Errorf("%s: got as %s: %v", format, to, err)
 				continue
@@ -116,7 +141,7 @@ func FuzzSource(f *testing.F) {
 		if err := os.WriteFile(path, data, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		src, err := openSource(nil, path, formatAuto, csvOptions{})
+		src, err := openSource(context.Background(), nil, path, formatAuto, csvOptions{})
 		if err != nil {
 			return
 		}

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -51,8 +52,9 @@ const sniffBytes = 4096
 var errFormat = errors.New("unknown format")
 
 // openSource opens the file at path, or standard input for "-". Formats whose index is at the file's end are copied to
-// a temporary file first if the input is not a file that can be read at any place.
-func openSource(stdin io.Reader, path string, format fileFormat, options csvOptions) (src source, err error) {
+// a temporary file first if the input is not a file that can be read at any place. Reads of such an input end when ctx
+// does.
+func openSource(ctx context.Context, stdin io.Reader, path string, format fileFormat, options csvOptions) (src source, err error) {
 	name := path
 	in := stdin
 	owned := io.Closer(io.NopCloser(nil))
@@ -68,6 +70,9 @@ func openSource(stdin io.Reader, path string, format fileFormat, options csvOpti
 			return nil, fmt.Errorf("%s is a directory; put takes one file", path)
 		}
 		in, owned = f, f
+	}
+	if _, ok := regularSize(in); !ok {
+		in = &interruptible{ctx: ctx, in: in}
 	}
 	src, err = newSource(in, owned, path, format, options)
 	if err != nil {
@@ -228,6 +233,41 @@ func seekable(in io.Reader, buffered io.Reader) (*os.File, int64, error) {
 		return nil, 0, fmt.Errorf("temporary file: %w", err)
 	}
 	return f, size, nil
+}
+
+// interruptible reads an input that may never yield, as a terminal or a pipe, until ctx is done. A read that was given
+// up stays behind, into a buffer of its own: the system offers no way to call it back.
+type interruptible struct {
+	ctx context.Context
+	in  io.Reader
+	buf []byte
+}
+
+func (r *interruptible) Read(p []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	if len(r.buf) < len(p) {
+		r.buf = make([]byte, len(p))
+	}
+	type readResult struct {
+		n   int
+		err error
+	}
+	done := make(chan readResult, 1)
+	buf := r.buf[:len(p)]
+	go func() {
+		n, err := r.in.Read(buf)
+		done <- readResult{n, err}
+	}()
+	select {
+	case res := <-done:
+		return copy(p, buf[:res.n]), res.err
+	case <-r.ctx.Done():
+		// The buffer now belongs to the read that was left behind.
+		r.buf = nil
+		return 0, r.ctx.Err()
+	}
 }
 
 // regularSize returns the size of in if it is a regular file.
