@@ -3,6 +3,7 @@ package plan
 import (
 	"errors"
 	"fmt"
+	"math/bits"
 
 	"github.com/flightcache/flightcache/arrowipc"
 	"github.com/flightcache/flightcache/catalog"
@@ -14,7 +15,7 @@ type Read struct {
 	Generation *catalog.Generation
 	Projection *arrowipc.Projection
 	Rows       int64 // to be sent, the limit applied
-	Decoded    int64 // plain bytes of the chosen columns of those rows; under a limit in proportion to the rows
+	Decoded    int64 // plain bytes of the chosen columns of those rows; under a limit in proportion to the rows, rounded down
 }
 
 // New plans a read. The caller keeps the generation acquired while the plan is used. ErrColumn.
@@ -35,8 +36,10 @@ func New(g *catalog.Generation, c *descriptors.ReadCommand) (*Read, error) {
 		}
 	}
 	if c.Limit != nil && *c.Limit < g.Rows {
-		r.Decoded = int64(float64(r.Decoded) * float64(*c.Limit) / float64(g.Rows))
-		r.Rows = *c.Limit
+		r.Rows = max(*c.Limit, 0)
+		hi, lo := bits.Mul64(uint64(r.Decoded), uint64(r.Rows)) // their product may be more than 64 bits
+		share, _ := bits.Div64(hi, lo, uint64(g.Rows))
+		r.Decoded = int64(share)
 	}
 	return r, nil
 }
