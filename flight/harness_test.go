@@ -6,7 +6,9 @@ import (
 	"errors"
 	"io"
 	"net"
+	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -36,6 +38,37 @@ type fixture struct {
 	grpc    *grpc.Server
 	logs    *observer.ObservedLogs
 	client  arrowflight.FlightServiceClient
+
+	received, sent *atomic.Int64 // messages that handlers have received and sent, over all streams
+}
+
+// in is the fixture with a subtest to report to.
+func (f *fixture) in(t testing.TB) *fixture {
+	c := *f
+	c.TB = t
+	return &c
+}
+
+// counted is a stream that counts what its handler receives and sends.
+type counted struct {
+	grpc.ServerStream
+	received, sent *atomic.Int64
+}
+
+func (c counted) SendMsg(m any) error {
+	err := c.ServerStream.SendMsg(m)
+	if err == nil {
+		c.sent.Add(1)
+	}
+	return err
+}
+
+func (c counted) RecvMsg(m any) error {
+	err := c.ServerStream.RecvMsg(m)
+	if err == nil {
+		c.received.Add(1)
+	}
+	return err
 }
 
 // setup is what a test may change of the server.
@@ -62,7 +95,7 @@ func start(t testing.TB, change ...func(*setup)) *fixture {
 	for _, f := range change {
 		f(&s)
 	}
-	f := &fixture{TB: t, logs: logs, catalog: catalog.New(catalog.Options{})}
+	f := &fixture{TB: t, logs: logs, catalog: catalog.New(catalog.Options{}), received: &atomic.Int64{}, sent: &atomic.Int64{}}
 	var err error
 	if f.store, err = batchstore.New(s.store); err != nil {
 		t.Fatal(err)
@@ -75,7 +108,10 @@ func start(t testing.TB, change ...func(*setup)) *fixture {
 		t.Fatal(err)
 	}
 	f.address = listener.Addr().String()
-	f.grpc = f.server.GRPC()
+	f.grpc = f.server.GRPC(grpc.ChainStreamInterceptor(
+		func(srv any, ss grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+			return handler(srv, counted{ss, f.received, f.sent})
+		}))
 	served := make(chan error, 1)
 	go func() { served <- f.grpc.Serve(listener) }()
 	t.Cleanup(func() {
@@ -140,6 +176,17 @@ func (f *fixture) settles(charged int64) {
 			return
 		}
 	}
+}
+
+// collects waits until so many bytes are charged, after garbage collections: some of what is lent to the transport may
+// come back only with one.
+func (f *fixture) collects(charged int64) {
+	f.Helper()
+	for deadline := time.Now().Add(patience); f.charged() != charged && time.Now().Before(deadline); {
+		time.Sleep(time.Millisecond)
+		runtime.GC()
+	}
+	f.settles(charged)
 }
 
 func (f *fixture) charged() int64 { return f.store.Stats().Charged }

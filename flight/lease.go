@@ -2,6 +2,7 @@ package flight
 
 import (
 	"context"
+	"runtime"
 	"sync"
 
 	"google.golang.org/grpc/mem"
@@ -13,37 +14,50 @@ import (
 // A lease is what one stream has lent to the transport: references to stored memory that gRPC still reads from.
 //
 // gRPC tells through the buffer's pool when it has let go of a piece. It does so when a message was written and when
-// its stream was reset, but not for messages that were queued when their connection died. Those are released here,
-// when two things have passed: the connection's end, after which no writer of gRPC's runs, and the stream's handler,
-// which might still have been handing over pieces.
+// its stream was reset, with two exceptions:
+//
+//   - Messages that were queued when their connection died. They are released when two things have passed: the
+//     connection's end, after which no writer of gRPC's runs, and the stream's handler, which might still have been
+//     handing over pieces.
+//   - A message that is queued just after its stream was reset. gRPC's writer forgets it without a word, while the
+//     connection lives on. It is released when the garbage collector finds that nobody has the piece any more.
 type lease struct {
 	conn *connection
 
 	mu    sync.Mutex // after connection.mu
-	lent  map[*piece]struct{}
+	lent  map[*loan]struct{}
 	ended bool // the handler has returned
+}
+
+// loan is the lease's record of one piece. It does not refer to the piece, so that the collector can tell whether gRPC
+// still does.
+type loan struct {
+	owner batchstore.Owner
+	lease *lease
 }
 
 // piece is one range of a body in the transport's hands. It is the pool that gRPC gives it back to.
 type piece struct {
-	b     []byte
-	owner batchstore.Owner
-	lease *lease
+	b    []byte
+	loan *loan
 }
 
 // Get is never called: gRPC only returns pieces here.
 func (p *piece) Get(int) *[]byte { panic("flight: a lent piece of memory was asked for a buffer") }
 
 // Put is gRPC's word that it has let go of the piece.
-func (p *piece) Put(*[]byte) {
-	l := p.lease
+func (p *piece) Put(*[]byte) { p.loan.over() }
+
+// over ends the loan. It may be called again, and after a rescue.
+func (n *loan) over() {
+	l := n.lease
 	l.mu.Lock()
-	_, lent := l.lent[p]
-	delete(l.lent, p)
+	_, lent := l.lent[n]
+	delete(l.lent, n)
 	done := l.ended && len(l.lent) == 0
 	l.mu.Unlock()
 	if lent {
-		p.owner.Release()
+		n.owner.Release()
 	}
 	if done {
 		l.conn.forget(l)
@@ -59,11 +73,13 @@ func (l *lease) hold(pieces mem.BufferSlice, m *batchstore.Message) mem.BufferSl
 			continue
 		}
 		// Capacity and length are made equal: gRPC judges the threshold by capacity.
-		p := &piece{b: b[:len(b):len(b)], owner: m.Owner, lease: l}
+		n := &loan{owner: m.Owner, lease: l}
+		p := &piece{b: b[:len(b):len(b)], loan: n}
 		m.Owner.Retain()
 		l.mu.Lock()
-		l.lent[p] = struct{}{}
+		l.lent[n] = struct{}{}
 		l.mu.Unlock()
+		runtime.AddCleanup(p, (*loan).over, n)
 		pieces = append(pieces, mem.NewBuffer(&p.b, p))
 	}
 	return pieces
@@ -86,10 +102,10 @@ func (l *lease) end() {
 func (l *lease) rescue() {
 	l.mu.Lock()
 	left := l.lent
-	l.lent = map[*piece]struct{}{} // a late Put finds nothing to release
+	l.lent = map[*loan]struct{}{} // a late Put finds nothing to release
 	l.mu.Unlock()
-	for p := range left {
-		p.owner.Release()
+	for n := range left {
+		n.owner.Release()
 	}
 }
 
@@ -101,7 +117,7 @@ type connection struct {
 }
 
 func (c *connection) newLease() *lease {
-	l := &lease{conn: c, lent: map[*piece]struct{}{}}
+	l := &lease{conn: c, lent: map[*loan]struct{}{}}
 	c.mu.Lock()
 	c.leases[l] = struct{}{}
 	c.mu.Unlock()
