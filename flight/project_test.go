@@ -92,6 +92,7 @@ func TestProjectedBodiesAreStoredRanges(t *testing.T) {
 			sameTable(t, tableOf(t, whole), tb)
 			for name, columns := range projections {
 				t.Run(name, func(t *testing.T) {
+					f := f.in(t)
 					list := ""
 					for i, c := range columns {
 						if i > 0 {

@@ -141,6 +141,7 @@ func TestPutRefusesMessages(t *testing.T) {
 	f := start(t)
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
+			f := f.in(t)
 			_, err := f.send(c.send)
 			wantStatus(t, err, c.code, c.parts...)
 			f.settles(0)
