@@ -1,7 +1,5 @@
 package arrowipc
 
-import "fmt"
-
 // DictionaryLayout is the place of a dictionary's values in its dictionary batches.
 type DictionaryLayout struct {
 	ID     int64
@@ -28,9 +26,7 @@ func dictionaries(fields []*Field) []*DictionaryLayout {
 				d = &DictionaryLayout{ID: f.Dictionary.ID}
 				known[d.ID] = d
 				walk(f.Children, true)
-				values := *f
-				values.Dictionary = nil
-				d.Values = layOut([]*Field{&values}) // not NewLayout: what is nested is listed here, once
+				d.Values = layOut([]*Field{valuesOf(f)}) // not NewLayout: what is nested is listed here, once
 				out = append(out, d)
 			}
 			d.Ordered = d.Ordered || f.Dictionary.Ordered
@@ -51,12 +47,13 @@ func checkDictionaries(fields []*Field) error {
 			inside := within
 			if d := f.Dictionary; d != nil {
 				if within[d.ID] {
-					return malformed("field %q: dictionary %d is used within its own values", f.Name, d.ID)
+					return malformed("field %s: dictionary %d is used within its own values", quotePath([]string{f.Name}), d.ID)
 				}
 				if other := first[d.ID]; other == nil {
 					first[d.ID] = f
-				} else if a, b := valueType(other), valueType(f); a != b {
-					return malformed("fields %q and %q share dictionary %d, but their values are %s and %s", other.Name, f.Name, d.ID, a, b)
+				} else if !sameValues(other, f) {
+					return malformed("fields %s and %s share dictionary %d, but their values are %s and %s",
+						quotePath([]string{other.Name}), quotePath([]string{f.Name}), d.ID, shortType(valuesOf(other)), shortType(valuesOf(f)))
 				}
 				inside = map[int64]bool{d.ID: true}
 				for id := range within {
@@ -72,20 +69,30 @@ func checkDictionaries(fields []*Field) error {
 	return walk(fields, nil)
 }
 
-// valueType spells the type of a dictionary-encoded field's values, the ids of dictionaries within them included.
-func valueType(f *Field) string {
+// sameValues reports whether two dictionary-encoded fields have values of one type, encoded with the same dictionaries
+// where the values are encoded themselves. Types are not compared by their spelling: names can make two read the same.
+func sameValues(a, b *Field) bool {
+	x, y := valuesOf(a), valuesOf(b)
+	y.Nullable = x.Nullable // that of the indices
+	return diffField(nil, x, y, false) == "" && sameIDs(x.Children, y.Children)
+}
+
+// valuesOf is a dictionary-encoded field as a field of its values.
+func valuesOf(f *Field) *Field {
 	values := *f
 	values.Dictionary = nil
-	s := values.TypeString()
-	var ids func(fields []*Field)
-	ids = func(fields []*Field) {
-		for _, c := range fields {
-			if c.Dictionary != nil {
-				s += fmt.Sprintf(" #%d", c.Dictionary.ID)
-			}
-			ids(c.Children)
+	return &values
+}
+
+// sameIDs compares the dictionary ids within fields of the same types.
+func sameIDs(a, b []*Field) bool {
+	for i, f := range a {
+		if d := f.Dictionary; d != nil && d.ID != b[i].Dictionary.ID {
+			return false
+		}
+		if !sameIDs(f.Children, b[i].Children) {
+			return false
 		}
 	}
-	ids(f.Children)
-	return s
+	return true
 }

@@ -19,8 +19,8 @@ func (s *Schema) Diff(o *Schema) string {
 		if i >= len(o.Fields) {
 			break
 		}
-		if d := diffField(fmt.Sprintf("column %d", i), nil, f, o.Fields[i], true); d != "" {
-			return d
+		if d := diffField(nil, f, o.Fields[i], true); d != "" {
+			return fmt.Sprintf("column %d%s", i, d)
 		}
 	}
 	if len(s.Fields) != len(o.Fields) {
@@ -29,25 +29,25 @@ func (s *Schema) Diff(o *Schema) string {
 	return ""
 }
 
-// diffField compares two fields below path in the column that where names.
-func diffField(where string, path []string, here, put *Field, named bool) string {
+// diffField compares two fields, which are children of the one that path names, and begins its finding with the path.
+func diffField(path []string, here, put *Field, named bool) string {
 	if named && here.Name != put.Name {
+		where := ""
 		if len(path) > 0 {
-			where += " " + quotePath(path)
+			where = " " + quotePath(path)
 		}
 		return fmt.Sprintf("%s: a field named %s here, %s put", where, quotePath([]string{here.Name}), quotePath([]string{put.Name}))
 	}
 	path = append(path, here.Name)
-	at := where + " " + quotePath(path)
 	if !sameType(here, put) {
-		return fmt.Sprintf("%s: %s here, %s put", at, shortType(here), shortType(put))
+		return fmt.Sprintf(" %s: %s here, %s put", quotePath(path), shortType(here), shortType(put))
 	}
 	if here.Nullable != put.Nullable {
-		return fmt.Sprintf("%s: %s here, %s put", at, nullability(here), nullability(put))
+		return fmt.Sprintf(" %s: %s here, %s put", quotePath(path), nullability(here), nullability(put))
 	}
 	named = hasNamedChildren(here)
 	for i, child := range here.Children {
-		if d := diffField(where, path, child, put.Children[i], named); d != "" {
+		if d := diffField(path, child, put.Children[i], named); d != "" {
 			return d
 		}
 	}
