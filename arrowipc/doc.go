@@ -13,8 +13,12 @@
 //   - Bytes that come from outside are verified as a whole (every offset, vector length, string and depth) before any
 //     of them is believed, under [Limits], and nothing is allocated in proportion to a number that was not checked.
 //     No input panics.
+//   - Parts of a header may be shared, as flatbuffers allow, and lie at any address. What is shared counts against the
+//     limits as often as it is used: no header makes reading or copying it cost more than in proportion to them.
 //   - What [ParseSchema] accepts, [Schema.Project] can project, and the bytes of the metadata of a field that is kept
-//     are the bytes that came in.
+//     are the bytes that came in. What a later version of the format adds to a table is read over, and left out of the
+//     tables of a projection.
+//   - What is written is aligned as the verifier of Arrow C++ demands, whatever the alignment of its source.
 //   - Layout follows the columnar format of metadata V5: unions have no validity buffer, run-end encoded columns have
 //     no buffers of their own.
 //
