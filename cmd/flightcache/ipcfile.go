@@ -60,11 +60,18 @@ type ipcStreamSource struct {
 // newStreamSource reads the schema of the stream, no message's body of which may be larger than limit. It owns closer
 // unless it returns an error.
 func newStreamSource(in io.Reader, closer io.Closer, limit int64) (source, error) {
-	r, err := ipc.NewReader(in, ipc.WithBodySizeLimit(limit))
+	r, err := newStreamReader(in, limit)
 	if err != nil {
 		return nil, fmt.Errorf("not an Arrow IPC stream: %w", err)
 	}
 	return &ipcStreamSource{Closer: closer, reader: r}, nil
+}
+
+// newStreamReader reads the schema of an IPC stream and refuses bodies larger than limit before it makes room for them.
+// ipc.NewReader takes the same option and, in v18.8.0, does not look at it.
+func newStreamReader(in io.Reader, limit int64) (*ipc.Reader, error) {
+	messages := ipc.NewMessageReader(in, ipc.WithBodySizeLimit(limit))
+	return ipc.NewReaderFromMessageReader(messages)
 }
 
 func (s *ipcStreamSource) Schema() *arrow.Schema { return s.reader.Schema() }

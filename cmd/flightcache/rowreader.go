@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,7 +12,6 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/flight"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
-	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
 // rowReader reads the endpoints of a FlightInfo into a sink.
@@ -38,7 +38,7 @@ func (r *rowReader) read(ctx context.Context, info *flight.FlightInfo) error {
 		}
 	}
 	if r.sink == nil {
-		schema, err := flight.DeserializeSchema(info.Schema, memory.DefaultAllocator)
+		schema, err := schemaOf(info)
 		if err != nil {
 			return fmt.Errorf("the server at %s told neither endpoints nor a schema: %w", r.client.address, err)
 		}
@@ -47,6 +47,16 @@ func (r *rowReader) read(ctx context.Context, info *flight.FlightInfo) error {
 		}
 	}
 	return r.sink.Close()
+}
+
+// schemaOf reads the schema of a FlightInfo, which is an IPC stream without batches.
+func schemaOf(info *flight.FlightInfo) (*arrow.Schema, error) {
+	r, err := newStreamReader(bytes.NewReader(info.Schema), int64(len(info.Schema))+1)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Release()
+	return r.Schema(), nil
 }
 
 // reachable refuses an endpoint that is not at the server asked. No location means that server.
