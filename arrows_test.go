@@ -14,12 +14,12 @@ import (
 )
 
 const (
-	module = "github.com/flightcache/flightcache"
-	grpc   = "google.golang.org/grpc"
+	module   = "github.com/flightcache/flightcache"
+	grpcPath = "google.golang.org/grpc"
 )
 
-// arrow is what the packages that match may import.
-type arrow struct {
+// importRule is what the packages that match may import.
+type importRule struct {
 	packages string   // a path below the module; with "/..." all that is below it too
 	ours     []string // packages of ours
 	grpc     bool     // gRPC, directly or through others
@@ -27,7 +27,7 @@ type arrow struct {
 }
 
 // arrows are the rules of ARCHITECTURE.md. The first that matches a package counts.
-var arrows = []arrow{
+var arrows = []importRule{
 	{packages: "."},
 	{packages: "arrowipc"},
 	{packages: "compress"},
@@ -44,11 +44,11 @@ var arrows = []arrow{
 	{packages: "bench/...", grpc: true, tests: true},
 }
 
-func (a arrow) matches(path string) bool {
-	if root, below := strings.CutSuffix(a.packages, "/..."); below {
+func (r importRule) matches(path string) bool {
+	if root, below := strings.CutSuffix(r.packages, "/..."); below {
 		return path == root || strings.HasPrefix(path, root+"/")
 	}
-	return path == a.packages
+	return path == r.packages
 }
 
 // imports is what one package imports: itself, and with its tests.
@@ -65,7 +65,7 @@ func own(path string) (string, bool) {
 	return strings.CutPrefix(path, module+"/")
 }
 
-func isGRPC(path string) bool { return path == grpc || strings.HasPrefix(path, grpc+"/") }
+func isGRPC(path string) bool { return path == grpcPath || strings.HasPrefix(path, grpcPath+"/") }
 
 // reaches finds a way from a package to gRPC, nil if there is none.
 func (g graph) reaches(from string, seen map[string]bool) []string {
@@ -84,13 +84,13 @@ func (g graph) reaches(from string, seen map[string]bool) []string {
 }
 
 // broken tells of every arrow in the graph that the rules do not have, in order.
-func (g graph) broken(rules []arrow) (found []string) {
+func (g graph) broken(rules []importRule) (found []string) {
 	for _, path := range slices.Sorted(maps.Keys(g)) {
 		name, ours := own(path)
 		if !ours {
 			continue
 		}
-		i := slices.IndexFunc(rules, func(a arrow) bool { return a.matches(name) })
+		i := slices.IndexFunc(rules, func(r importRule) bool { return r.matches(name) })
 		if i < 0 {
 			found = append(found, fmt.Sprintf("%s: no rule says what it may import", name))
 			continue
@@ -158,14 +158,14 @@ func TestArrows(t *testing.T) {
 
 // legal is a graph with one package for each rule, which imports all that it may.
 func legal() graph {
-	g := graph{"example.org/rpc": {code: []string{"fmt", grpc + "/codes"}}, "example.org/pure": {code: []string{"fmt"}}}
+	g := graph{"example.org/rpc": {code: []string{"fmt", grpcPath + "/codes"}}, "example.org/pure": {code: []string{"fmt"}}}
 	for _, rule := range arrows {
 		list := []string{"fmt", "example.org/pure"}
 		for _, name := range rule.ours {
 			list = append(list, module+"/"+name)
 		}
 		if rule.grpc {
-			list = append(list, grpc, "example.org/rpc")
+			list = append(list, grpcPath, "example.org/rpc")
 		}
 		g[placed(rule)] = imports{code: list}
 	}
@@ -173,7 +173,7 @@ func legal() graph {
 }
 
 // placed is the import path of a package that the rule is about.
-func placed(rule arrow) string {
+func placed(rule importRule) string {
 	if rule.packages == "." {
 		return module
 	}
@@ -218,7 +218,7 @@ func TestPlantedArrows(t *testing.T) {
 				t.Errorf("%s -> %s in a test was found as %q", name, short, found)
 			}
 		}
-		for _, to := range []string{grpc, grpc + "/codes", "example.org/rpc"} {
+		for _, to := range []string{grpcPath, grpcPath + "/codes", "example.org/rpc"} {
 			found := plant(from, to, false).broken(arrows)
 			if rule.grpc {
 				if len(found) > 0 {
@@ -231,7 +231,7 @@ func TestPlantedArrows(t *testing.T) {
 			}
 		}
 	}
-	if found := plant(module+"/compress", grpc+"x", false).broken(arrows); found != nil {
+	if found := plant(module+"/compress", grpcPath+"x", false).broken(arrows); found != nil {
 		t.Errorf("a package whose path begins like gRPC's: %q", found)
 	}
 	g := legal()
