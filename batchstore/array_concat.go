@@ -29,6 +29,7 @@ type concatPlan struct {
 	buffers  []arrowipc.Buffer // where each buffer will lie in the body
 	bodyLen  int64             // bytes of the body, a multiple of eight
 	fills    []fill
+	values   map[int64]*dictionaryValues // by id: dictionaries whose values are written in place of indices
 }
 
 // fill writes the buffers from first on; it gets just as many as it asked for when it was added.
@@ -53,7 +54,13 @@ type piece struct {
 // caller to see from bodyLen before it provides the body. A small part of a batch may need as much as the whole batch
 // does, where its rows refer to the same list or string; cutting on does not always make smaller.
 func concatSize(cols []*arrowipc.Column, runs []run) (*concatPlan, error) {
-	p := &concatPlan{}
+	return concatDecoded(cols, runs, nil)
+}
+
+// concatDecoded is concatSize, with the values of the given dictionaries in place of indices into them. The indices are
+// known to be in range.
+func concatDecoded(cols []*arrowipc.Column, runs []run, values map[int64]*dictionaryValues) (*concatPlan, error) {
+	p := &concatPlan{values: values}
 	sources := make(map[*plainBatch]*source, len(runs))
 	pieces := make([]piece, 0, len(runs))
 	for _, r := range runs {
@@ -124,6 +131,9 @@ func (p *concatPlan) add(write func(bufs [][]byte), lengths ...int64) error {
 
 // column plans a column and its descendants.
 func (p *concatPlan) column(c *arrowipc.Column, pieces []piece) error {
+	if d := c.Field.Dictionary; d != nil && p.values[d.ID] != nil {
+		return p.decoded(c, p.values[d.ID], pieces)
+	}
 	n, err := total(pieces)
 	if err != nil {
 		return err

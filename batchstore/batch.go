@@ -20,6 +20,7 @@ type Batch struct {
 	header   arrowipc.RecordBatch
 	codec    compress.Codec
 	metadata []arrowipc.KeyValue // custom_metadata of the message it came in
+	dicts    []*Dictionary       // by ordinal of the layout's dictionaries; one reference each
 	decoded  []int64             // by field node: bytes of the node's own plain buffers, unpadded
 	stored   []int64             // by field node: bytes of the node's own stored buffers
 	body     arena.Block
@@ -81,6 +82,14 @@ func (b *Batch) Node(i int) struct{ Decoded, Stored, Nulls int64 } {
 	return struct{ Decoded, Stored, Nulls int64 }{b.decoded[i], b.stored[i], b.header.Nodes[i].Nulls}
 }
 
+// EachDictionary calls f with every dictionary that the batch needs. A key is the same for batches that share the
+// dictionary, and only for these. Sizes are bytes, as of [Dictionary].
+func (b *Batch) EachDictionary(f func(key any, id, decoded, stored int64)) {
+	for _, d := range b.dicts {
+		f(d, d.id, d.Decoded(), d.StoredBytes())
+	}
+}
+
 // Retain adds a reference.
 func (b *Batch) Retain() { b.refs.Add(1) }
 
@@ -88,10 +97,17 @@ func (b *Batch) Retain() { b.refs.Add(1) }
 func (b *Batch) Release() {
 	switch n := b.refs.Add(-1); {
 	case n == 0:
-		b.store.facts.Add(-b.factBytes())
-		Free(&b.body)
+		b.free()
 	case n < 0:
 		panic("batchstore: a batch was released more often than it was retained")
+	}
+}
+
+func (b *Batch) free() {
+	b.store.facts.Add(-b.factBytes())
+	Free(&b.body)
+	for _, d := range b.dicts {
+		d.release()
 	}
 }
 

@@ -9,10 +9,10 @@ import (
 	"github.com/flightcache/flightcache/compress"
 )
 
-// encode turns sources into stored batches: it decodes what came compressed, checks it, keeps it as it lies where that
-// will do, and else cuts or joins it. It runs on a worker. The sources keep what was not taken over.
-func (in *Ingest) encode(sources []*arrival) (out []*Batch, err error) {
-	s := in.store
+// encode turns a group's sources into stored batches: it decodes what came compressed, checks it, keeps it as it lies
+// where that will do, and else cuts or joins it. It runs on a worker. The sources keep what was not taken over.
+func (in *Ingest) encode(g *group) (out []*Batch, err error) {
+	s, sources := in.store, g.sources
 	runs := make([]run, len(sources))
 	var decoded []arena.Block
 	defer func() {
@@ -41,9 +41,12 @@ func (in *Ingest) encode(sources []*arrival) (out []*Batch, err error) {
 		if err := checkPlain(in.layout, b); err != nil {
 			return nil, batchError(src.index, err)
 		}
+		if err := in.dicts.check(b, src.limits, g.chains); err != nil {
+			return nil, batchError(src.index, err)
+		}
 		runs[i] = run{b: b, from: 0, n: b.rows}
 	}
-	e := &builder{store: s, layout: in.layout, codec: in.opts.Codec, level: in.opts.Level, encoded: &in.encoded}
+	e := &builder{store: s, columns: in.layout.Columns, values: g.values, stored: in.stored, codec: in.opts.Codec, level: in.opts.Level, encoded: &in.encoded}
 	if len(sources) == 1 {
 		e.metadata = sources[0].metadata
 		if b := in.keep(sources[0], runs[0].b); b != nil {
@@ -61,6 +64,9 @@ func (in *Ingest) encode(sources []*arrival) (out []*Batch, err error) {
 // keep stores a received batch by taking its body over, or gives nil where it has to be rewritten.
 func (in *Ingest) keep(src *arrival, b *plainBatch) *Batch {
 	o := in.store.opts
+	if in.stored != in.layout {
+		return nil
+	}
 	arrived := compress.Codec(src.header.Compression)
 	if arrived != in.opts.Codec && (arrived == compress.None || !in.opts.KeepArriving) {
 		return nil
@@ -79,7 +85,9 @@ func (in *Ingest) keep(src *arrival, b *plainBatch) *Batch {
 // builder makes stored batches out of runs of plain rows.
 type builder struct {
 	store    *Store
-	layout   *arrowipc.Layout
+	columns  []*arrowipc.Column          // of the runs
+	values   map[int64]*dictionaryValues // dictionaries to be decoded
+	stored   *arrowipc.Layout            // of the batches made
 	codec    compress.Codec
 	level    int
 	encoded  *atomic.Int64       // counts the plain bytes that were encoded
@@ -115,12 +123,15 @@ func (e *builder) split(runs []run, rows, parts int64) error {
 func (e *builder) one(runs []run) error {
 	s := e.store
 	rows := totalRows(runs)
-	plan, parts, err := measure(e.layout.Columns, runs, e.most())
+	plan, parts, err := measure(e.columns, e.values, runs, e.most())
 	if err != nil {
 		return err
 	}
 	if parts > 1 {
 		return e.split(runs, rows, parts)
+	}
+	if plan.bodyLen > s.opts.MaxDecoded {
+		return fmt.Errorf("%w: %d rows of it take %d plain bytes, at most %d are taken", ErrTooLarge, rows, plan.bodyLen, s.opts.MaxDecoded)
 	}
 	block, err := s.Alloc(int(plan.bodyLen))
 	if err != nil {
@@ -128,9 +139,9 @@ func (e *builder) one(runs []run) error {
 	}
 	plain, buffers := plan.write(block.B)
 	header := arrowipc.RecordBatch{Rows: rows, Nodes: plain.nodes, Buffers: buffers, Variadic: plain.variadic}
-	decoded := decodedByNode(e.layout, &plain)
+	decoded := decodedByNode(e.stored, &plain)
 	if e.codec == compress.None {
-		e.append(s.newBatch(e.layout, header, compress.None, decoded, block))
+		e.append(s.newBatch(e.stored, header, compress.None, decoded, block))
 		return nil
 	}
 	defer Free(&block)
@@ -140,12 +151,12 @@ func (e *builder) one(runs []run) error {
 		return err
 	}
 	if n := int64(len(body.B)); n > s.opts.MaxMessage {
-		if parts := worthwhile(e.layout.Columns, runs, plan.bodyLen, ceilDiv(n, s.opts.MaxMessage)); parts > 1 {
+		if parts := worthwhile(e.columns, e.values, runs, plan.bodyLen, ceilDiv(n, s.opts.MaxMessage)); parts > 1 {
 			Free(&body)
 			return e.split(runs, rows, parts)
 		}
 	}
-	e.append(s.newBatch(e.layout, header, e.codec, decoded, body))
+	e.append(s.newBatch(e.stored, header, e.codec, decoded, body))
 	return nil
 }
 

@@ -19,16 +19,22 @@ type IngestOptions struct {
 	// KeepArriving lets a batch that arrives compressed keep its bytes whatever its codec. Without it only a batch
 	// that arrives under Codec does.
 	KeepArriving bool
-	// KeepBatches never joins: received batches stay apart, and are cut only where they are too large.
+	// KeepBatches never joins and never compacts dictionaries: received batches stay apart, and are cut only where they
+	// are too large.
 	KeepBatches bool
+	// DecodeDictionaries stores values in place of indices. The put's batches then have the schema without dictionaries.
+	DecodeDictionaries bool
 }
 
 // Ingest turns the batches of one put into stored ones. It belongs to one goroutine. Every Ingest ends with Finish or
 // Abort; Abort after Finish does nothing.
 type Ingest struct {
 	store  *Store
-	layout *arrowipc.Layout
+	layout *arrowipc.Layout // of the batches that come
+	schema *arrowipc.Schema // of the batches that are kept
+	stored *arrowipc.Layout // and its layout
 	opts   IngestOptions
+	dicts  *dictionaries // nil if the schema has none
 
 	received int // record batches so far, for messages
 	pending  []*arrival
@@ -46,7 +52,8 @@ type Ingest struct {
 
 // arrival is one received batch. It owns its body until it is freed.
 type arrival struct {
-	index    int // among the put's batches
+	index    int     // among the put's batches
+	limits   []int64 // by dictionary: the values that there were when it came
 	header   *arrowipc.RecordBatch
 	metadata []arrowipc.KeyValue
 	body     arena.Block
@@ -61,20 +68,33 @@ const noGroup = math.MaxInt64
 // group is one unit of work: sources that become stored batches together, in order.
 type group struct {
 	sources []*arrival
+	chains  []*chain                    // the dictionaries of its sources
+	values  map[int64]*dictionaryValues // and their values, if they are to be decoded
 	batches []*Batch
 	err     error
 }
 
-// Ingest begins a put of batches of this schema.
-func (s *Store) Ingest(schema *arrowipc.Schema, o IngestOptions) *Ingest {
+// Ingest begins a put of batches of this schema. The error is arrowipc.ErrLimit, and only where dictionaries are to be
+// decoded and the schema without them is over a limit.
+func (s *Store) Ingest(schema *arrowipc.Schema, o IngestOptions) (*Ingest, error) {
+	kept := schema
+	if o.DecodeDictionaries {
+		var err error
+		if kept, err = schema.WithoutDictionaries(func(int64) bool { return true }); err != nil {
+			return nil, err
+		}
+	}
 	in := &Ingest{
-		store: s, layout: schema.Layout, opts: o,
+		store: s, layout: schema.Layout, schema: kept, stored: kept.Layout, opts: o, dicts: newDictionaries(s, schema.Layout),
 		// Enough that the workers never wait for the receiver, few enough that a put stages little.
 		ahead: make(chan struct{}, s.opts.Workers+2),
 	}
 	in.failed.Store(noGroup)
-	return in
+	return in, nil
 }
+
+// Schema is the schema of the batches that are kept.
+func (in *Ingest) Schema() *arrowipc.Schema { return in.schema }
 
 // Add takes one record batch, header and body; the body is the ingest's from here on, whatever is returned. It returns
 // once the batch is checked as far as its header goes and the work is queued; what is wrong with the body is reported by
@@ -87,7 +107,11 @@ func (in *Ingest) Add(ctx context.Context, m *arrowipc.Message, body arena.Block
 		src.free()
 		return in.firstError()
 	}
-	if err := in.admit(src, m.BodyLength); err != nil {
+	err := in.store.admit(in.layout, src, m.BodyLength)
+	if err == nil && src.header.Rows > 0 {
+		src.limits, err = in.dicts.limits()
+	}
+	if err != nil {
 		src.free()
 		return batchError(src.index, err)
 	}
@@ -115,12 +139,12 @@ func (in *Ingest) Add(ctx context.Context, m *arrowipc.Message, body arena.Block
 	return nil
 }
 
-// admit checks what the header says against the schema, the body and the limits.
-func (in *Ingest) admit(src *arrival, bodyLength int64) error {
+// admit checks what the header says against the layout, the body and the limits.
+func (s *Store) admit(l *arrowipc.Layout, src *arrival, bodyLength int64) error {
 	if got := int64(len(src.body.B)); got < bodyLength {
 		return fmt.Errorf("%w: the header says a body of %d bytes, %d came", ErrInvalidBatch, bodyLength, got)
 	}
-	if err := checkCounts(in.layout, src.header); err != nil {
+	if err := checkCounts(l, src.header); err != nil {
 		return err
 	}
 	for i, b := range src.header.Buffers {
@@ -132,8 +156,8 @@ func (in *Ingest) admit(src *arrival, bodyLength int64) error {
 				return fmt.Errorf("%w: buffer %d: %w", ErrInvalidBatch, i, err)
 			}
 		}
-		if n > in.store.opts.MaxDecoded-src.decoded {
-			return fmt.Errorf("%w: it would decode to more than %d bytes; send smaller batches", ErrTooLarge, in.store.opts.MaxDecoded)
+		if n > s.opts.MaxDecoded-src.decoded {
+			return fmt.Errorf("%w: it would decode to more than %d bytes; send smaller batches", ErrTooLarge, s.opts.MaxDecoded)
 		}
 		src.decoded += n
 	}
@@ -152,7 +176,10 @@ func (in *Ingest) flush(ctx context.Context) error {
 
 // submit queues a group. It waits while too much of this put is on its way already.
 func (in *Ingest) submit(ctx context.Context, sources []*arrival) error {
-	g := &group{sources: sources}
+	g := &group{sources: sources, chains: in.dicts.snapshot()}
+	if in.opts.DecodeDictionaries {
+		g.values = in.dicts.values()
+	}
 	select {
 	case in.ahead <- struct{}{}:
 	case <-ctx.Done():
@@ -169,7 +196,7 @@ func (in *Ingest) submit(ctx context.Context, sources []*arrival) error {
 		if number > in.failed.Load() {
 			return
 		}
-		if g.batches, g.err = in.encode(g.sources); g.err != nil {
+		if g.batches, g.err = in.encode(g); g.err != nil {
 			in.fail(number)
 		}
 	}
@@ -209,11 +236,15 @@ func (in *Ingest) Finish(ctx context.Context) ([]*Batch, error) {
 	if err == nil {
 		err = in.firstError()
 	}
+	if err == nil && !in.opts.DecodeDictionaries {
+		err = in.dicts.close(in)
+	}
 	if err != nil {
 		in.Abort()
 		return nil, err
 	}
 	in.over = true
+	in.dicts.free()
 	var out []*Batch
 	for _, g := range in.groups {
 		out = append(out, g.batches...)
@@ -241,6 +272,7 @@ func (in *Ingest) Abort() {
 			b.Release()
 		}
 	}
+	in.dicts.free()
 	in.pending, in.groups = nil, nil
 }
 

@@ -13,6 +13,9 @@ type ReadOptions struct {
 	// Encode is the codec that batches which may not be sent as stored are encoded with; compress.None sends them plain.
 	Encode compress.Codec
 	Level  int // of Encode; 0 is the store's
+	// Decode tells which dictionaries' values are sent in place of indices; nil: none. A dictionary whose values need
+	// one that is decoded is decoded too: the caller sees to it.
+	Decode func(id int64) bool
 	// MaxMessage is the most bytes of a message's body; what is larger is decoded and cut into equal parts, down to
 	// single rows. 0 is no limit.
 	MaxMessage int64
@@ -23,10 +26,11 @@ type Message struct {
 	Header     []byte   // the Message flatbuffer; valid until the next message is made
 	Body       [][]byte // the body, in pieces
 	BodyLength int64    // their sum
-	Rows       int64
-	Decoded    int64 // plain bytes that had to be decoded for it
-	Encoded    int64 // plain bytes that had to be encoded for it
-	Owner      Owner // holds Body; Retain it for as long as Body is used after the message has been handed over
+	Rows       int64    // 0 of a dictionary
+	Dictionary bool     // it is a dictionary batch, which later batches need
+	Decoded    int64    // plain bytes that had to be decoded for it
+	Encoded    int64    // plain bytes that had to be encoded for it
+	Owner      Owner    // holds Body; Retain it for as long as Body is used after the message has been handed over
 }
 
 // Reader makes messages of the chosen columns of batches of one schema. What is the same for every batch is worked out
@@ -36,31 +40,39 @@ type Reader struct {
 	projection *arrowipc.Projection
 	opts       ReadOptions
 
+	dicts *readDictionaries // nil if the chosen columns have none
+
 	header arrowipc.HeaderBuilder
 	batch  arrowipc.RecordBatch // of the message under construction; its slices are reused
 	ranges []arrowipc.Buffer    // of the stored body, adjacent ones merged
 	body   [][]byte
 }
 
-// Reader prepares a read of these columns.
-func (s *Store) Reader(p *arrowipc.Projection, o ReadOptions) *Reader {
+// Reader prepares a read of these columns of batches of this layout. The caller closes it.
+func (s *Store) Reader(l *arrowipc.Layout, p *arrowipc.Projection, o ReadOptions) *Reader {
 	if o.Accept == nil {
 		o.Accept = func(compress.Codec) bool { return true }
 	}
-	return &Reader{store: s, projection: p, opts: o}
+	return &Reader{store: s, projection: p, opts: o, dicts: newReadDictionaries(l, p.Schema.Layout, o.Decode)}
 }
+
+// Close gives back what the reader kept between batches.
+func (r *Reader) Close() { r.dicts.close() }
 
 // Read makes the messages that carry the first rows rows of a batch (all of them where rows is the batch's own count or
 // more) and hands them to send in order. The batch must stay retained by the caller until Read returns. The message is
 // send's until it returns. Errors are send's own, and compress.ErrCorrupt for a damaged body.
 func (r *Reader) Read(b *Batch, rows int64, send func(*Message) error) error {
 	rows = min(rows, b.header.Rows)
+	if err := r.dicts.prepare(r, b, send); err != nil {
+		return err
+	}
 	r.gather(b)
 	length := int64(0)
 	for _, x := range r.ranges {
 		length += x.Length
 	}
-	asStored := rows == b.header.Rows && (r.opts.MaxMessage == 0 || length <= r.opts.MaxMessage || rows <= 1 && r.acceptable(b))
+	asStored := r.dicts.decoding() == nil && rows == b.header.Rows && (r.opts.MaxMessage == 0 || length <= r.opts.MaxMessage || rows <= 1 && r.acceptable(b))
 	if asStored && (r.acceptable(b) || len(r.batch.Buffers) == 0) {
 		return r.sendStored(b, length, send)
 	}
@@ -146,7 +158,7 @@ func (r *Reader) sendDecoded(b *Batch, rows int64, send func(*Message) error) er
 	}
 
 	length := paddedSize(plain.bufs)
-	if rows == plain.rows && r.opts.Encode == compress.None && whole != nil &&
+	if r.dicts.decoding() == nil && rows == plain.rows && r.opts.Encode == compress.None && whole != nil &&
 		(r.opts.MaxMessage == 0 || length <= r.opts.MaxMessage || rows <= 1) {
 		r.batch.Compression = arrowipc.Uncompressed
 		layOut(&r.batch, plain.bufs)
@@ -185,7 +197,7 @@ func (r *Reader) sendPart(columns []*arrowipc.Column, part []run, c compress.Cod
 	if c != compress.None || most == 0 {
 		most = maxBody // the plain size does not tell yet
 	}
-	plan, parts, err := measure(columns, part, most)
+	plan, parts, err := measure(columns, r.dicts.decoding(), part, most)
 	if err != nil {
 		return err
 	}
@@ -210,7 +222,7 @@ func (r *Reader) sendPart(columns []*arrowipc.Column, part []run, c compress.Cod
 		}
 		block = body
 		if n := int64(len(body.B)); r.opts.MaxMessage > 0 && n > r.opts.MaxMessage {
-			if parts := worthwhile(columns, part, plan.bodyLen, ceilDiv(n, r.opts.MaxMessage)); parts > 1 {
+			if parts := worthwhile(columns, r.dicts.decoding(), part, plan.bodyLen, ceilDiv(n, r.opts.MaxMessage)); parts > 1 {
 				Free(&block)
 				return r.sendParts(columns, part, parts, c, meta, send)
 			}

@@ -6,10 +6,10 @@ import (
 	"github.com/flightcache/flightcache/arrowipc"
 )
 
-// measure plans runs as one batch of the columns, and says into how many parts they should be cut first so that no
+// measure plans runs as one batch of the columns, the given dictionaries decoded, and says into how many parts they should be cut first so that no
 // body passes most bytes: 1 where they fit, and where cutting would not help.
-func measure(columns []*arrowipc.Column, runs []run, most int64) (*concatPlan, int64, error) {
-	plan, err := concatSize(columns, runs)
+func measure(columns []*arrowipc.Column, values map[int64]*dictionaryValues, runs []run, most int64) (*concatPlan, int64, error) {
+	plan, err := concatDecoded(columns, runs, values)
 	rows := totalRows(runs)
 	switch {
 	case errors.Is(err, errTooBig) && rows > 1:
@@ -19,13 +19,13 @@ func measure(columns []*arrowipc.Column, runs []run, most int64) (*concatPlan, i
 	case plan.bodyLen <= most:
 		return plan, 1, nil
 	}
-	return plan, worthwhile(columns, runs, plan.bodyLen, ceilDiv(plan.bodyLen, most)), nil
+	return plan, worthwhile(columns, values, runs, plan.bodyLen, ceilDiv(plan.bodyLen, most)), nil
 }
 
 // worthwhile gives parts, at most one a row, if cutting runs into so many makes the whole no more than twice as large.
 // It would where many rows refer to the same long value, as views may: cut to single rows, a few bytes of input would
 // become gigabytes. Such a batch stays whole.
-func worthwhile(columns []*arrowipc.Column, runs []run, whole, parts int64) int64 {
+func worthwhile(columns []*arrowipc.Column, values map[int64]*dictionaryValues, runs []run, whole, parts int64) int64 {
 	rows := totalRows(runs)
 	parts = min(parts, rows)
 	if parts <= 1 {
@@ -33,7 +33,7 @@ func worthwhile(columns []*arrowipc.Column, runs []run, whole, parts int64) int6
 	}
 	sum := int64(0)
 	for _, part := range splitRuns(runs, rows, parts) {
-		plan, err := concatSize(columns, part)
+		plan, err := concatDecoded(columns, part, values)
 		if err != nil {
 			return 1 // what holds together as a whole holds together in parts; if not, leave it whole
 		}

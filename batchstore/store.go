@@ -19,6 +19,8 @@ type Store struct {
 	jobs    chan func()
 	workers sync.WaitGroup
 
+	dictionaries *dictionaryTable
+
 	work  sync.Pool    // *[]byte: output of encoding, before its size is known
 	facts atomic.Int64 // bytes of layout facts of live batches
 }
@@ -43,7 +45,7 @@ func New(o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{opts: o, arena: a, codecs: p, jobs: make(chan func())}
+	s := &Store{opts: o, arena: a, codecs: p, jobs: make(chan func()), dictionaries: newDictionaryTable()}
 	for range o.Workers {
 		s.workers.Go(func() {
 			for job := range s.jobs {

@@ -65,10 +65,22 @@ func (s *Store) message(t testing.TB, b *plainBatch, c compress.Codec) (*arrowip
 	return &arrowipc.Message{Type: arrowipc.HeaderRecordBatch, BodyLength: int64(len(block.B)), Batch: &h}, bytes.Clone(block.B)
 }
 
+func begin(t testing.TB, s *Store, schema *arrowipc.Schema, o IngestOptions) *Ingest {
+	t.Helper()
+	in, err := s.Ingest(schema, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return in
+}
+
 // put runs batches through an ingest.
 func put(t testing.TB, s *Store, schema *arrowipc.Schema, o IngestOptions, arriving func(i int) compress.Codec, batches ...*plainBatch) ([]*Batch, error) {
 	t.Helper()
-	in := s.Ingest(schema, o)
+	in, err := s.Ingest(schema, o)
+	if err != nil {
+		return nil, err
+	}
 	defer in.Abort()
 	for i, b := range batches {
 		m, bytes := s.message(t, b, arriving(i))
@@ -124,9 +136,10 @@ func receive(t testing.TB, l *arrowipc.Layout, m *Message) []string {
 }
 
 // read gives the rows that a reader sends of batches, at most limit.
-func read(t testing.TB, s *Store, p *arrowipc.Projection, o ReadOptions, batches []*Batch, limit int64) []string {
+func read(t testing.TB, s *Store, l *arrowipc.Layout, p *arrowipc.Projection, o ReadOptions, batches []*Batch, limit int64) []string {
 	t.Helper()
-	r := s.Reader(p, o)
+	r := s.Reader(l, p, o)
+	defer r.Close()
 	var rows []string
 	for _, b := range batches {
 		if limit <= 0 {
@@ -210,7 +223,7 @@ func TestPutAndRead(t *testing.T) {
 						limit = int64(r.IntN(len(want) + 1))
 						want = want[:limit]
 					}
-					got := read(t, s, p, ro, batches, limit)
+					got := read(t, s, schema.Layout, p, ro, batches, limit)
 					if !slices.Equal(got, want) {
 						t.Fatalf("picks %v, %+v, limit %d:\n got %s\nwant %s", picks, o, limit, got, want)
 					}
@@ -244,7 +257,7 @@ func TestStoredBytesAreSent(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			err = s.Reader(p, ReadOptions{Encode: compress.None}).Read(b, b.Rows(), func(m *Message) error {
+			err = s.Reader(schema.Layout, p, ReadOptions{Encode: compress.None}).Read(b, b.Rows(), func(m *Message) error {
 				if m.Decoded != 0 || m.Encoded != 0 {
 					t.Errorf("%v of %v: %d bytes decoded, %d encoded", picks, c, m.Decoded, m.Encoded)
 				}
@@ -297,14 +310,14 @@ func TestOtherColumnsAreNotTouched(t *testing.T) {
 			t.Fatal(err)
 		}
 		plain := ReadOptions{Accept: func(compress.Codec) bool { return false }, Encode: compress.None}
-		if got := read(t, s, p, plain, batches, b.Rows()); !slices.Equal(got, oracle(p, []*plainBatch{source})) {
+		if got := read(t, s, schema.Layout, p, plain, batches, b.Rows()); !slices.Equal(got, oracle(p, []*plainBatch{source})) {
 			t.Errorf("%v: the untouched column reads differently", c)
 		}
 		whole, err := schema.Project([]arrowipc.Pick{{Ordinal: 0}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = s.Reader(whole, plain).Read(b, b.Rows(), func(*Message) error { return nil })
+		err = s.Reader(schema.Layout, whole, plain).Read(b, b.Rows(), func(*Message) error { return nil })
 		if !errors.Is(err, compress.ErrCorrupt) {
 			t.Errorf("%v: the destroyed column gives %v", c, err)
 		}
@@ -387,7 +400,7 @@ func TestJoin(t *testing.T) {
 func TestMetadataOfABatch(t *testing.T) {
 	s := newStore(t, Options{MaxMessage: 64 << 10})
 	schema := schemaOf(t, i64)
-	in := s.Ingest(schema, IngestOptions{Codec: compress.None})
+	in := begin(t, s, schema, IngestOptions{Codec: compress.None})
 	meta := []arrowipc.KeyValue{{Key: "k", Value: "\xff"}}
 	for _, rows := range []int64{10, 10, 20_000, 10} {
 		m, b := s.message(t, &plainBatch{rows: rows, nodes: nodes(rows), bufs: [][]byte{nil, make([]byte, 8*rows)}}, compress.None)
@@ -404,7 +417,7 @@ func TestMetadataOfABatch(t *testing.T) {
 	}
 	var got []string
 	p, _ := schema.Project([]arrowipc.Pick{{Ordinal: 0}})
-	r := s.Reader(p, ReadOptions{Encode: compress.None})
+	r := s.Reader(schema.Layout, p, ReadOptions{Encode: compress.None})
 	for _, b := range batches {
 		err := r.Read(b, b.Rows(), func(m *Message) error {
 			h, err := arrowipc.ReadMessage(m.Header, arrowipc.Limits{})
@@ -454,7 +467,7 @@ func TestFailedPut(t *testing.T) {
 	for _, c := range []compress.Codec{compress.None, compress.Zstd} {
 		s := newStore(t, Options{JoinBelow: 1})
 		r := seeded(t)
-		in := s.Ingest(schema, IngestOptions{Codec: c})
+		in := begin(t, s, schema, IngestOptions{Codec: c})
 		var err error
 		for i := range 20 {
 			m, b := s.message(t, randomPlain(r, schema.Layout, 100), compress.None)
@@ -484,7 +497,7 @@ func TestCancelledPut(t *testing.T) {
 	r := seeded(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	in := s.Ingest(schema, IngestOptions{Codec: compress.Zstd})
+	in := begin(t, s, schema, IngestOptions{Codec: compress.Zstd})
 	for i := range 50 {
 		m, b := s.message(t, randomPlain(r, schema.Layout, 200), compress.None)
 		if i == 20 {
@@ -506,7 +519,7 @@ func TestForgedLengths(t *testing.T) {
 	for _, n := range []int64{1 << 40, 1 << 62, -2, 1<<26 + 1} {
 		m, b := s.message(t, source, compress.Zstd)
 		putInt(b[m.Batch.Buffers[1].Offset:], 8, 0, n)
-		in := s.Ingest(schema, IngestOptions{Codec: compress.Zstd})
+		in := begin(t, s, schema, IngestOptions{Codec: compress.Zstd})
 		err := in.Add(context.Background(), m, body(t, s, b))
 		if !errors.Is(err, ErrTooLarge) && !errors.Is(err, ErrInvalidBatch) {
 			t.Errorf("%d: got %v", n, err)

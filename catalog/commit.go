@@ -77,6 +77,7 @@ func (p *Put) Commit(batches []Batch, codec string) (*Generation, error) {
 		g.Batches = append(old.Batches, batches...)
 		copy(g.Nodes, old.Nodes)
 		g.Rows, g.Decoded, g.Stored = old.Rows, old.Decoded, old.Stored
+		g.Dictionaries = slices.Clone(old.Dictionaries)
 	} else {
 		g.Batches = slices.Clone(batches) // the caller's list may have room behind it, into which an append would write
 	}

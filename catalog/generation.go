@@ -17,6 +17,9 @@ type Batch interface {
 	// Node gives, of one field node in the preorder of the schema's layout, the bytes of its own buffers decoded
 	// (unpadded) and as stored, and its null count.
 	Node(i int) NodeFacts
+	// EachDictionary calls f with every dictionary that the batch needs. A key is the same for batches that share the
+	// dictionary, and only for these. Sizes are bytes, of the values decoded (unpadded) and as stored.
+	EachDictionary(f func(key any, id, decoded, stored int64))
 	// Retain adds a reference, Release drops one; the payload goes with the last.
 	Retain()
 	Release()
@@ -39,9 +42,11 @@ type Generation struct {
 	Created time.Time        // when it was committed
 
 	Rows    int64
-	Decoded int64       // bytes of all plain buffers, unpadded
-	Stored  int64       // bytes of all stored bodies
+	Decoded int64       // bytes of all plain buffers, unpadded, dictionaries once
+	Stored  int64       // bytes of all stored bodies, dictionaries once
 	Nodes   []NodeFacts // totals by field node, in the preorder of Schema.Layout
+
+	Dictionaries []DictionaryFacts // of all batches, each once
 
 	refs atomic.Int64
 
@@ -50,7 +55,15 @@ type Generation struct {
 	facts     []byte
 }
 
-// Column adds up the facts of one column and its descendants; the null count is the column's own.
+// DictionaryFacts are the sizes of one dictionary of a generation, in bytes.
+type DictionaryFacts struct {
+	Key     any   // tells dictionaries apart
+	ID      int64 // in the schema; batches may need different dictionaries of one id
+	Decoded int64 // of the plain values, unpadded
+	Stored  int64
+}
+
+// Column adds up the facts of one column and its descendants, without dictionaries; the null count is the column's own.
 func (g *Generation) Column(c *arrowipc.Column) NodeFacts {
 	f := NodeFacts{Nulls: g.Nodes[c.Node0].Nulls}
 	for _, n := range g.Nodes[c.Node0:c.Node1] {
@@ -87,7 +100,19 @@ func (g *Generation) Release() {
 
 // add counts batches into the totals.
 func (g *Generation) add(batches []Batch) {
+	known := make(map[any]bool, len(g.Dictionaries))
+	for _, d := range g.Dictionaries {
+		known[d.Key] = true
+	}
 	for _, b := range batches {
+		b.EachDictionary(func(key any, id, decoded, stored int64) {
+			if !known[key] {
+				known[key] = true
+				g.Dictionaries = append(g.Dictionaries, DictionaryFacts{key, id, decoded, stored})
+				g.Decoded += decoded
+				g.Stored += stored
+			}
+		})
 		g.Rows += b.Rows()
 		g.Stored += b.StoredBytes()
 		for i := range g.Nodes {

@@ -13,12 +13,13 @@ import (
 
 // fakeBatch is a batch without a payload that counts its references and objects to every wrong one.
 type fakeBatch struct {
-	t      rapid.TB
-	id     int
-	rows   int64
-	stored int64
-	nodes  []NodeFacts
-	refs   atomic.Int64
+	dictionaries []DictionaryFacts
+	t            rapid.TB
+	id           int
+	rows         int64
+	stored       int64
+	nodes        []NodeFacts
+	refs         atomic.Int64
 }
 
 // newBatch makes a batch with one reference, the caller's. Its counts are made from its id, and differ from node to
@@ -40,6 +41,12 @@ func (b *fakeBatch) Node(i int) NodeFacts { return b.nodes[i] }
 func (b *fakeBatch) Retain() {
 	if b.refs.Add(1) <= 1 {
 		b.t.Errorf("batch %d was retained after its last release", b.id)
+	}
+}
+
+func (b *fakeBatch) EachDictionary(f func(key any, id, decoded, stored int64)) {
+	for _, d := range b.dictionaries {
+		f(d.Key, d.ID, d.Decoded, d.Stored)
 	}
 }
 

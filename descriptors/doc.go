@@ -23,6 +23,7 @@
 //	max_message_bytes  65536 to 2147483647
 //	batch_metadata     true | false
 //	limit              the largest number of rows, 0 or more
+//	dictionaries       keep | decode; absent: the server chooses
 //
 // and a [PutCommand] has
 //
@@ -32,6 +33,7 @@
 //	level              1 to 22, with the codec zstd only
 //	batching           auto (the default) | keep
 //	rows               how many rows the put must have, 0 or more
+//	dictionaries       keep | decode; absent: the server chooses
 //
 // The grammar has further keys that this server does not support yet; they are [ErrNotYet]. [ReadKeys] and [PutKeys]
 // list all.

@@ -49,6 +49,8 @@ type PutCommand struct {
 	Level int
 	// Batching is what happens to batch boundaries.
 	Batching Batching
+	// Dictionaries is the form in which dictionary-encoded columns are stored; "" is the server's default.
+	Dictionaries Dictionaries
 	// Rows is the number of rows that the put must have in total to become visible; nil is any number.
 	Rows *int64
 }
@@ -61,7 +63,7 @@ var putKeys = []key[PutCommand]{
 	{name: "level", doc: "1 to 22, with the codec zstd only", parse: parseLevel},
 	{name: "batching", doc: "auto (the default) or keep", parse: parseBatching},
 	{name: "rows", doc: "how many rows the put must have, 0 or more", parse: parseRows},
-	{name: "dictionaries", doc: "keep or decode"},
+	dictionariesKey(func(c *PutCommand) *Dictionaries { return &c.Dictionaries }),
 	{name: "ttl", doc: "seconds from the commit until the data goes"},
 	{name: "pin", doc: "true: keep the data in memory"},
 	{name: "sorted_by", doc: `a list of columns, such as ["x", "-y"]`},
@@ -122,6 +124,9 @@ func (c *PutCommand) Marshal() []byte {
 	}
 	if c.Rows != nil {
 		e.integer("rows", *c.Rows)
+	}
+	if c.Dictionaries != "" {
+		e.text("dictionaries", string(c.Dictionaries))
 	}
 	return e.finish()
 }

@@ -75,7 +75,7 @@ func TestPutFromCommandRefuses(t *testing.T) {
 
 func TestPutFromCommandNotYet(t *testing.T) {
 	for key, value := range map[string]string{
-		"dictionaries": `"decode"`, "ttl": `60`, "pin": `true`, "sorted_by": `["x","-y"]`, "durable": `true`, "put_id": `"p"`,
+		"ttl": `60`, "pin": `true`, "sorted_by": `["x","-y"]`, "durable": `true`, "put_id": `"p"`,
 		"transaction": `"t"`,
 	} {
 		_, err := PutFromCommand([]byte(`{"dataset":"x","` + key + `":` + value + `}`))

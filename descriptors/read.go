@@ -13,6 +13,15 @@ const (
 	WireLZ4    Wire = "lz4"    // LZ4 frames, encoded again where another codec is stored
 )
 
+// Dictionaries says in which form dictionary-encoded columns are sent, or stored.
+type Dictionaries string
+
+// The forms of dictionary-encoded columns. The zero value leaves the choice to the server.
+const (
+	DictionariesKeep   Dictionaries = "keep"   // indices and dictionaries, as they came
+	DictionariesDecode Dictionaries = "decode" // values in place of indices
+)
+
 // Bounds of a read command.
 const (
 	// MinMessageBytes is the smallest max_message_bytes: 64 KiB. Below it the headers of wide schemas alone would not
@@ -39,6 +48,8 @@ type ReadCommand struct {
 	MaxMessageBytes int
 	// BatchMetadata asks for JSON about each batch in its app_metadata.
 	BatchMetadata bool
+	// Dictionaries is the form of dictionary-encoded columns; "" leaves it to the server.
+	Dictionaries Dictionaries
 	// Limit is the largest number of rows to send, counted from the first; nil is no limit, and 0 sends the schema only.
 	Limit *int64
 }
@@ -52,13 +63,13 @@ var readKeys = []key[ReadCommand]{
 	{name: "max_message_bytes", doc: "the largest message, 65536 to 2147483647 bytes", parse: parseMaxMessageBytes},
 	{name: "batch_metadata", doc: "true: JSON about each batch in its app_metadata", parse: parseBatchMetadata},
 	{name: "limit", doc: "the largest number of rows, 0 or more", parse: parseLimit},
+	dictionariesKey(func(c *ReadCommand) *Dictionaries { return &c.Dictionaries }),
 	{name: "filters", doc: "which rows, as lists of [column, operator, value]"},
 	{name: "substrait", doc: "which rows, as base64 of a Substrait ExtendedExpression"},
 	{name: "prune_only", doc: "true: leave out whole batches only"},
 	{name: "count", doc: "exact: count the rows that a filter keeps"},
 	{name: "statistics", doc: "statistics of the columns"},
 	{name: "partitions", doc: "how many endpoints, 1 or more"},
-	{name: "dictionaries", doc: "keep or decode"},
 }
 
 // datasetKey returns the row of the key "dataset", which all commands share.
@@ -67,6 +78,18 @@ func datasetKey[C any](required bool, field func(*C) *Name) key[C] {
 		name: "dataset", doc: `the dataset's name, such as "sales/2024"`, required: required,
 		parse: func(d *decoder, at string, c *C) (err error) {
 			*field(c), err = d.name(at)
+			return err
+		},
+	}
+}
+
+// dictionariesKey returns the row of the key "dictionaries", which reads and puts share.
+func dictionariesKey[C any](field func(*C) *Dictionaries) key[C] {
+	return key[C]{
+		name: "dictionaries", doc: "keep or decode; absent: the server chooses",
+		parse: func(d *decoder, at string, c *C) error {
+			s, err := d.choice(at, string(DictionariesKeep), string(DictionariesDecode))
+			*field(c) = Dictionaries(s)
 			return err
 		},
 	}
@@ -148,6 +171,9 @@ func (c *ReadCommand) Marshal() []byte {
 	}
 	if c.Limit != nil {
 		e.integer("limit", *c.Limit)
+	}
+	if c.Dictionaries != "" {
+		e.text("dictionaries", string(c.Dictionaries))
 	}
 	return e.finish()
 }

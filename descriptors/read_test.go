@@ -21,6 +21,7 @@ func TestReadFromCommandTakes(t *testing.T) {
 		{" \t\r\n{ \"dataset\" : \"x\" }\n", ReadCommand{Dataset: "x"}},
 		{`{"\u0064ataset":"gr\u00f6\u00dfe\ud83d\udeeb"}`, ReadCommand{Dataset: "größe🛫"}},
 		{`{"limit":0,"dataset":"x","generation":"3f-12"}`, ReadCommand{Dataset: "x", Generation: "3f-12", Limit: int64p(0)}},
+		{`{"dataset":"x","dictionaries":"decode"}`, ReadCommand{Dataset: "x", Dictionaries: DictionariesDecode}},
 		{`{"dataset":"x","limit":9007199254740993}`, ReadCommand{Dataset: "x", Limit: int64p(9007199254740993)}},
 		{`{"dataset":"x","limit":9223372036854775807}`, ReadCommand{Dataset: "x", Limit: int64p(math.MaxInt64)}},
 		{`{"dataset":"x","columns":[]}`, ReadCommand{Dataset: "x", Columns: []Column{}}},
@@ -169,7 +170,7 @@ func TestReadCommandWithBadNameIsBoth(t *testing.T) {
 func TestReadFromCommandNotYet(t *testing.T) {
 	for key, value := range map[string]string{
 		"filters": `[["k","=",5]]`, "substrait": `"AAAA"`, "prune_only": `true`, "count": `"exact"`, "statistics": `true`,
-		"partitions": `2`, "dictionaries": `"keep"`,
+		"partitions": `2`,
 	} {
 		_, err := ReadFromCommand([]byte(`{"dataset":"x","` + key + `":` + value + `}`))
 		checkRefused(t, err, ErrNotYet, `"`+key+`" is not yet supported by this server; leave it out`)

@@ -25,7 +25,8 @@ func (s *Server) DoGet(t *arrowflight.Ticket, stream arrowflight.FlightService_D
 		return err
 	}
 	defer g.Release()
-	read, err := plan.New(g, &ticket.Command)
+	o := s.readOptions(ctx, &ticket.Command)
+	read, err := plan.New(g, &ticket.Command, client(ctx, o))
 	if err != nil {
 		return err
 	}
@@ -40,7 +41,11 @@ func (s *Server) DoGet(t *arrowflight.Ticket, stream arrowflight.FlightService_D
 	if err := get.schema(read); err != nil {
 		return err
 	}
-	reader := s.store.Reader(read.Projection, s.readOptions(ctx, &ticket.Command))
+	if read.Decode {
+		o.Decode = func(int64) bool { return true }
+	}
+	reader := s.store.Reader(g.Schema.Layout, read.Projection, o)
+	defer reader.Close()
 	left := read.Rows
 	for i, b := range batches {
 		if left <= 0 {
@@ -75,7 +80,7 @@ type get struct {
 }
 
 func (g *get) schema(r *plan.Read) error {
-	m := schemaMessage(r.Projection.Schema.Message())
+	m := schemaMessage(r.Schema.Message())
 	g.call.bytes += int64(m.size)
 	return g.stream.SendMsg(m)
 }
@@ -88,7 +93,7 @@ type batchFacts struct {
 
 func (g *get) send(out *batchstore.Message) error {
 	var app []byte
-	if g.metadata {
+	if g.metadata && !out.Dictionary {
 		var err error
 		if app, err = json.Marshal(batchFacts{Batch: g.batch, Rows: out.Rows}); err != nil {
 			return err
@@ -100,7 +105,9 @@ func (g *get) send(out *batchstore.Message) error {
 	if err := g.stream.SendMsg(m); err != nil {
 		return err
 	}
-	g.messages++
+	if !out.Dictionary {
+		g.messages++
+	}
 	g.call.rows += out.Rows
 	g.call.bytes += int64(m.size)
 	return nil

@@ -19,7 +19,7 @@ func (s *Server) GetFlightInfo(ctx context.Context, d *arrowflight.FlightDescrip
 	}
 	defer r.Generation.Release()
 	ticket := s.sealer.Seal(descriptors.Ticket{
-		Command: command, Generation: r.Generation.ID, LastBatch: descriptors.ToEnd,
+		Command: r.Resolved(command), Generation: r.Generation.ID, LastBatch: descriptors.ToEnd,
 	})
 	return flightInfo(r, d, ticket), nil
 }
@@ -31,7 +31,7 @@ func (s *Server) GetSchema(ctx context.Context, d *arrowflight.FlightDescriptor)
 		return nil, err
 	}
 	defer r.Generation.Release()
-	return &arrowflight.SchemaResult{Schema: r.Projection.Schema.Encapsulated()}, nil
+	return &arrowflight.SchemaResult{Schema: r.Schema.Encapsulated()}, nil
 }
 
 // PollFlightInfo is GetFlightInfo: there is nothing to wait for, so it is complete at once.
@@ -55,7 +55,7 @@ func (s *Server) plan(ctx context.Context, d *arrowflight.FlightDescriptor) (*pl
 	if err != nil {
 		return nil, c, err
 	}
-	r, err := plan.New(g, &c)
+	r, err := plan.New(g, &c, client(ctx, s.readOptions(ctx, &c)))
 	if err != nil {
 		g.Release()
 		return nil, c, err
@@ -76,7 +76,7 @@ func readCommand(d *arrowflight.FlightDescriptor) (descriptors.ReadCommand, erro
 // flightInfo tells what a plan found. The endpoint names no location: this server.
 func flightInfo(r *plan.Read, d *arrowflight.FlightDescriptor, ticket []byte) *arrowflight.FlightInfo {
 	return &arrowflight.FlightInfo{
-		Schema:           r.Projection.Schema.Encapsulated(),
+		Schema:           r.Schema.Encapsulated(),
 		FlightDescriptor: d,
 		Endpoint:         []*arrowflight.FlightEndpoint{{Ticket: &arrowflight.Ticket{Ticket: ticket}}},
 		TotalRecords:     r.Rows,
@@ -96,7 +96,8 @@ func (s *Server) ListFlights(c *arrowflight.Criteria, stream arrowflight.FlightS
 		}
 	}()
 	for _, g := range flights {
-		r, err := plan.New(g, &descriptors.ReadCommand{Dataset: descriptors.Name(g.Dataset)})
+		c := descriptors.ReadCommand{Dataset: descriptors.Name(g.Dataset)}
+		r, err := plan.New(g, &c, client(stream.Context(), s.readOptions(stream.Context(), &c)))
 		if err != nil {
 			return err
 		}

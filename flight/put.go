@@ -120,7 +120,7 @@ func (p *put) message(ctx context.Context, in *incoming) error {
 		p.rows += m.Batch.Rows
 		return p.ingest.Add(ctx, m, in.takeBody())
 	case m.Type == arrowipc.HeaderDictionaryBatch:
-		return fmt.Errorf("%w: dictionary batches; decode dictionary columns before the put", errUnsupported)
+		return p.ingest.AddDictionary(ctx, m, in.takeBody())
 	}
 	return fmt.Errorf("%w: an IPC message of header type %d in a put", errStream, m.Type)
 }
@@ -154,12 +154,6 @@ func (p *put) begin(in *incoming) error {
 	if p.schema, err = arrowipc.ParseSchema(in.header, p.server.store.Limits()); err != nil {
 		return err
 	}
-	if f := dictionaryField(p.schema.Fields); f != nil {
-		return fmt.Errorf("%w: column %q is dictionary-encoded; decode it before the put", errUnsupported, f.Name)
-	}
-	if p.commit, err = p.server.catalog.Begin(string(p.command.Dataset), commitMode(p.command.Mode), p.schema); err != nil {
-		return err
-	}
 	o := batchstore.IngestOptions{
 		Codec: p.server.opts.Codec, Level: p.command.Level, KeepArriving: true,
 		KeepBatches: p.command.Batching == descriptors.BatchingKeep,
@@ -170,8 +164,12 @@ func (p *put) begin(in *incoming) error {
 		}
 		o.KeepArriving = false
 	}
-	p.ingest = p.server.store.Ingest(p.schema, o)
-	return nil
+	o.DecodeDictionaries = p.command.Dictionaries == descriptors.DictionariesDecode
+	if p.ingest, err = p.server.store.Ingest(p.schema, o); err != nil {
+		return err
+	}
+	p.commit, err = p.server.catalog.Begin(string(p.command.Dataset), commitMode(p.command.Mode), p.ingest.Schema())
+	return err
 }
 
 // finish commits what has come.
@@ -230,17 +228,4 @@ func commitMode(m descriptors.Mode) catalog.Mode {
 		return catalog.Create
 	}
 	return catalog.Replace
-}
-
-// dictionaryField finds a dictionary-encoded field, nil if there is none.
-func dictionaryField(fields []*arrowipc.Field) *arrowipc.Field {
-	for _, f := range fields {
-		if f.Dictionary != nil {
-			return f
-		}
-		if d := dictionaryField(f.Children); d != nil {
-			return d
-		}
-	}
-	return nil
 }

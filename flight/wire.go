@@ -9,6 +9,7 @@ import (
 	"github.com/flightcache/flightcache/batchstore"
 	"github.com/flightcache/flightcache/compress"
 	"github.com/flightcache/flightcache/descriptors"
+	"github.com/flightcache/flightcache/flight/plan"
 )
 
 // Wire is the server's default form of reads.
@@ -27,6 +28,15 @@ const acceptHeader = "flightcache-accept-codecs"
 
 // stockMessageBytes is what stock Go, Rust and .NET clients take as one message, less room for header and framing.
 const stockMessageBytes = batchstore.DefaultMaxMessage
+
+// client is what a plan has to know of the caller, whose read goes out under these options.
+func client(ctx context.Context, o batchstore.ReadOptions) plan.Client {
+	md, _ := metadata.FromIncomingContext(ctx)
+	return plan.Client{
+		MaxMessage: o.MaxMessage, Plain: !o.Accept(compress.Zstd) && o.Encode == compress.None,
+		DecodeDictionaries: hasAgent(md, "grpc-dotnet/"),
+	}
+}
 
 // readOptions decides in which form a read goes out: the command's word first, then the request header, then the
 // server's default.
@@ -67,9 +77,11 @@ func only(c compress.Codec) func(compress.Codec) bool {
 
 // fromArrowCPP tells whether the client is Arrow C++ (pyarrow, R and others built on it): gRPC C++ names itself first in
 // the user agent. Arrow C++ always reads compressed IPC and sets no limit to a message.
-func fromArrowCPP(md metadata.MD) bool {
+func fromArrowCPP(md metadata.MD) bool { return hasAgent(md, "grpc-c++/") }
+
+func hasAgent(md metadata.MD, prefix string) bool {
 	for _, agent := range md.Get("user-agent") {
-		if strings.HasPrefix(agent, "grpc-c++/") {
+		if strings.HasPrefix(agent, prefix) {
 			return true
 		}
 	}

@@ -26,11 +26,13 @@ func (b *countedBatch) ask() {
 	}
 }
 
-func (b *countedBatch) Rows() int64                  { b.ask(); return b.rows }
-func (b *countedBatch) StoredBytes() int64           { b.ask(); return 8 }
-func (b *countedBatch) Node(i int) catalog.NodeFacts { b.ask(); return b.nodes[i] }
-func (b *countedBatch) Retain()                      { b.ask() }
-func (b *countedBatch) Release()                     { b.ask() }
+func (b *countedBatch) Rows() int64                                             { b.ask(); return b.rows }
+func (b *countedBatch) StoredBytes() int64                                      { b.ask(); return 8 }
+func (b *countedBatch) Node(i int) catalog.NodeFacts                            { b.ask(); return b.nodes[i] }
+func (b *countedBatch) Retain()                                                 { b.ask() }
+func (b *countedBatch) EachDictionary(func(key any, id, decoded, stored int64)) { b.ask() }
+
+func (b *countedBatch) Release() { b.ask() }
 
 // generation commits batches; it stays held for as long as the test runs.
 func generation(t rapid.TB, schema *arrowipc.Schema, batches ...*countedBatch) *catalog.Generation {

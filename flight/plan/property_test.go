@@ -140,7 +140,7 @@ func TestPlanEqualsSums(t *testing.T) {
 			command.Limit = &limit
 		}
 
-		r, err := New(generation(t, schema, batches...), command)
+		r, err := New(generation(t, schema, batches...), command, Client{})
 		if err != nil {
 			t.Fatal(err)
 		}

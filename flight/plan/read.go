@@ -10,16 +10,28 @@ import (
 	"github.com/flightcache/flightcache/descriptors"
 )
 
-// Read is what a read command means for one generation.
+// Read is what a read command means for one generation and one client.
 type Read struct {
 	Generation *catalog.Generation
-	Projection *arrowipc.Projection
-	Rows       int64 // to be sent, the limit applied
-	Decoded    int64 // plain bytes of the chosen columns of those rows; under a limit in proportion to the rows, rounded down
+	Projection *arrowipc.Projection // of the stored batches
+	Schema     *arrowipc.Schema     // of the stream
+	Decode     bool                 // values are sent in place of dictionaries
+	Rows       int64                // to be sent, the limit applied
+
+	// Decoded is the plain bytes of the chosen columns of those rows, dictionaries once; under a limit in proportion to
+	// the rows, rounded down. -1 where nobody knows: the sizes of values in place of indices are not kept.
+	Decoded int64
+}
+
+// Client is what a plan has to know of who reads.
+type Client struct {
+	MaxMessage         int64 // the most bytes of a message's body that it takes; 0 is any number
+	Plain              bool  // buffers go to it decoded
+	DecodeDictionaries bool  // it cannot read dictionaries
 }
 
 // New plans a read. The caller keeps the generation acquired while the plan is used. ErrColumn.
-func New(g *catalog.Generation, c *descriptors.ReadCommand) (*Read, error) {
+func New(g *catalog.Generation, c *descriptors.ReadCommand, client Client) (*Read, error) {
 	picks, err := pickColumns(g.Schema, c.Columns)
 	if err != nil {
 		return nil, fmt.Errorf("dataset %q: %w", g.Dataset, err)
@@ -29,17 +41,23 @@ func New(g *catalog.Generation, c *descriptors.ReadCommand) (*Read, error) {
 		// The picks come from the schema itself: what is left is a projection over the limits of a schema.
 		return nil, fmt.Errorf("dataset %q: %w: %w", g.Dataset, ErrColumn, err)
 	}
-	r := &Read{Generation: g, Projection: p, Rows: g.Rows}
+	r := &Read{Generation: g, Projection: p, Schema: p.Schema, Rows: g.Rows}
 	for _, span := range p.Spans {
 		for _, n := range g.Nodes[span.Node0:span.Node1] {
 			r.Decoded += n.Decoded
 		}
+	}
+	if err := r.planDictionaries(c, client); err != nil {
+		return nil, fmt.Errorf("dataset %q: %w: %w", g.Dataset, ErrColumn, err)
 	}
 	if c.Limit != nil && *c.Limit < g.Rows {
 		r.Rows = max(*c.Limit, 0)
 		hi, lo := bits.Mul64(uint64(r.Decoded), uint64(r.Rows)) // their product may be more than 64 bits
 		share, _ := bits.Div64(hi, lo, uint64(g.Rows))
 		r.Decoded = int64(share)
+	}
+	if r.Decode {
+		r.Decoded = -1
 	}
 	return r, nil
 }

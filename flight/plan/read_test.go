@@ -28,7 +28,7 @@ func TestTotals(t *testing.T) {
 		{[]any{"l"}, []int64{10, 11, 12}},
 		{[]any{}, nil},
 	} {
-		r, err := New(g, &descriptors.ReadCommand{Columns: columnsOf(tc.asked...)})
+		r, err := New(g, &descriptors.ReadCommand{Columns: columnsOf(tc.asked...)}, Client{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -40,7 +40,7 @@ func TestTotals(t *testing.T) {
 			t.Errorf("columns %v: %d rows and %d bytes, want 30 and %d", tc.asked, r.Rows, r.Decoded, want)
 		}
 	}
-	all, err := New(g, &descriptors.ReadCommand{})
+	all, err := New(g, &descriptors.ReadCommand{}, Client{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func TestLimit(t *testing.T) {
 		{0, 0, 0}, {1, 1, 3}, {29, 29, 87}, {30, 30, 90}, {31, 30, 90}, {math.MaxInt64, 30, 90},
 		{-1, 0, 0}, // no command that was parsed has it
 	} {
-		r, err := New(g, &descriptors.ReadCommand{Limit: &tc.limit})
+		r, err := New(g, &descriptors.ReadCommand{Limit: &tc.limit}, Client{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -65,7 +65,7 @@ func TestLimit(t *testing.T) {
 		}
 	}
 	limit := int64(5)
-	empty, err := New(generation(t, schema), &descriptors.ReadCommand{Limit: &limit})
+	empty, err := New(generation(t, schema), &descriptors.ReadCommand{Limit: &limit}, Client{})
 	if err != nil || empty.Rows != 0 || empty.Decoded != 0 {
 		t.Errorf("a limit on nothing: %+v, %v", empty, err)
 	}
@@ -78,7 +78,7 @@ func TestLimitOfLargeTotals(t *testing.T) {
 	g := generation(t, schema, &countedBatch{rows: rows, nodes: []catalog.NodeFacts{{Decoded: rows << 20}}},
 		&countedBatch{rows: 1, nodes: []catalog.NodeFacts{{Decoded: 1 << 20}}})
 	limit := int64(rows)
-	r, err := New(g, &descriptors.ReadCommand{Limit: &limit})
+	r, err := New(g, &descriptors.ReadCommand{Limit: &limit}, Client{})
 	if err != nil || r.Decoded != rows<<20 {
 		t.Errorf("%d bytes, want %d (%v)", r.Decoded, int64(rows<<20), err)
 	}
@@ -86,7 +86,7 @@ func TestLimitOfLargeTotals(t *testing.T) {
 
 func TestErrorsNameTheDataset(t *testing.T) {
 	schema := schemaOf(t, number("k"))
-	_, err := New(generation(t, schema), &descriptors.ReadCommand{Columns: columnsOf("x")})
+	_, err := New(generation(t, schema), &descriptors.ReadCommand{Columns: columnsOf("x")}, Client{})
 	if !errors.Is(err, ErrColumn) || !strings.Contains(err.Error(), `"travel/flights"`) {
 		t.Errorf("unknown column: %v", err)
 	}
@@ -99,11 +99,11 @@ func TestTooManyRepeats(t *testing.T) {
 	for i := range asked {
 		asked[i] = descriptors.Column{Name: "k"}
 	}
-	_, err := New(generation(t, schema), &descriptors.ReadCommand{Columns: asked})
+	_, err := New(generation(t, schema), &descriptors.ReadCommand{Columns: asked}, Client{})
 	if !errors.Is(err, ErrColumn) || !errors.Is(err, arrowipc.ErrLimit) {
 		t.Errorf("%d times one column: %v", len(asked), err)
 	}
-	if _, err := New(generation(t, schema), &descriptors.ReadCommand{Columns: asked[1:]}); err != nil {
+	if _, err := New(generation(t, schema), &descriptors.ReadCommand{Columns: asked[1:]}, Client{}); err != nil {
 		t.Errorf("%d times one column: %v", len(asked)-1, err)
 	}
 }
@@ -112,7 +112,7 @@ func TestBatches(t *testing.T) {
 	schema := schemaOf(t, number("k"))
 	const end = descriptors.ToEnd
 	for _, n := range []int{0, 1, 5} {
-		r, err := New(generation(t, schema, evenBatches(schema, n, 1)...), &descriptors.ReadCommand{})
+		r, err := New(generation(t, schema, evenBatches(schema, n, 1)...), &descriptors.ReadCommand{}, Client{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -154,7 +154,7 @@ func TestPlanIsConstantInBatches(t *testing.T) {
 	allocs := func(batches int) float64 {
 		g := generation(t, schema, evenBatches(schema, batches, 10)...)
 		return testing.AllocsPerRun(50, func() {
-			r, err := New(g, command)
+			r, err := New(g, command, Client{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -176,7 +176,7 @@ func BenchmarkPlan(b *testing.B) {
 		b.Run(fmt.Sprintf("batches=%d", n), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := New(g, command); err != nil {
+				if _, err := New(g, command, Client{}); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -1,0 +1,139 @@
+package batchstore
+
+import (
+	"github.com/flightcache/flightcache/arrowipc"
+	"github.com/flightcache/flightcache/compress"
+)
+
+// readDictionaries are the dictionaries of one read. A nil one, of columns without dictionaries, does nothing.
+type readDictionaries struct {
+	needed []neededDictionary
+	values map[int64]*dictionaryValues // of those that are decoded, as of the batch being read; nil if none are
+}
+
+// neededDictionary is one dictionary of the chosen columns, in the order in which they must be sent.
+type neededDictionary struct {
+	ordinal int // in the stored layout
+	layout  *arrowipc.DictionaryLayout
+	decode  bool
+	now     *Dictionary // that the client has, or that is decoded
+	plain   *scratch    // its plain values, of one that is decoded
+}
+
+func newReadDictionaries(stored, chosen *arrowipc.Layout, decode func(int64) bool) *readDictionaries {
+	if len(chosen.Dictionaries) == 0 {
+		return nil
+	}
+	ordinal := map[int64]int{}
+	for i, d := range stored.Dictionaries {
+		ordinal[d.ID] = i
+	}
+	r := &readDictionaries{}
+	for _, d := range chosen.Dictionaries {
+		n := neededDictionary{ordinal: ordinal[d.ID], layout: d, decode: decode != nil && decode(d.ID)}
+		if n.decode && r.values == nil {
+			r.values = map[int64]*dictionaryValues{}
+		}
+		r.needed = append(r.needed, n)
+	}
+	return r
+}
+
+// decoding gives the values of the dictionaries that are decoded; nil if none are.
+func (d *readDictionaries) decoding() map[int64]*dictionaryValues {
+	if d == nil {
+		return nil
+	}
+	return d.values
+}
+
+// prepare sends the dictionaries that a batch needs and the client has not, and decodes those that are not sent.
+func (d *readDictionaries) prepare(r *Reader, b *Batch, send func(*Message) error) error {
+	if d == nil {
+		return nil
+	}
+	for i := range d.needed {
+		n := &d.needed[i]
+		next := b.dicts[n.ordinal]
+		if next == n.now {
+			continue
+		}
+		if !n.decode {
+			if err := r.sendDictionary(next, send); err != nil {
+				return err
+			}
+			n.now = next
+			continue
+		}
+		plain := next.values.plain()
+		block, err := r.store.decodePlain(plain, next.values.header.Buffers, next.values.body.B, next.values.codec)
+		if err != nil {
+			return err
+		}
+		if n.plain != nil {
+			n.plain.Release()
+		}
+		n.now, n.plain = next, newScratch(block)
+		d.values[n.layout.ID] = newDictionaryValues(n.layout.Values, []*plainBatch{plain})
+	}
+	return nil
+}
+
+func (d *readDictionaries) close() {
+	if d == nil {
+		return
+	}
+	for i := range d.needed {
+		if n := &d.needed[i]; n.plain != nil {
+			n.plain.Release()
+			n.plain = nil
+		}
+	}
+}
+
+// plain is a plain batch of b's counts, its buffers to be filled in.
+func (b *Batch) plain() *plainBatch {
+	return &plainBatch{rows: b.header.Rows, nodes: b.header.Nodes, variadic: b.header.Variadic}
+}
+
+// sendDictionary sends a dictionary as one message, in the form that batches have. It is never cut: no reader would
+// put it together again, other than by deltas, which not all know.
+func (r *Reader) sendDictionary(d *Dictionary, send func(*Message) error) error {
+	v := d.values
+	m := &Message{Dictionary: true, Owner: v}
+	h := v.header
+	switch {
+	case r.acceptable(v):
+		if m.BodyLength = int64(len(v.body.B)); m.BodyLength > 0 {
+			m.Body = [][]byte{v.body.B}
+		}
+	default:
+		plain := v.plain()
+		block, err := r.store.decodePlain(plain, h.Buffers, v.body.B, v.codec)
+		if err != nil {
+			return err
+		}
+		if v.codec != compress.None {
+			m.Decoded = plain.bytes()
+		}
+		h.Buffers, h.Compression = nil, arrowipc.Uncompressed
+		layOut(&h, plain.bufs)
+		if r.opts.Encode != compress.None {
+			m.Encoded = plain.bytes()
+			encoded, err := r.store.encodeBody(&h, plain.bufs, r.opts.Encode, r.opts.Level)
+			Free(&block)
+			if err != nil {
+				return err
+			}
+			block = encoded
+		}
+		owner := newScratch(block)
+		defer owner.Release()
+		m.Owner, m.BodyLength = owner, int64(len(block.B))
+		if m.BodyLength > 0 {
+			m.Body = [][]byte{block.B}
+		}
+	}
+	m.Header = r.header.DictionaryBatch(d.id, false, &h, m.BodyLength)
+	return send(m)
+}
