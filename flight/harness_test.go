@@ -143,6 +143,17 @@ func (f *fixture) dial(options ...grpc.DialOption) *grpc.ClientConn {
 	return conn
 }
 
+// stock connects a client that was told nothing: it takes messages of 4 MiB.
+func (f *fixture) stock() *grpc.ClientConn {
+	f.Helper()
+	conn, err := grpc.NewClient(f.address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(func() { conn.Close() })
+	return conn
+}
+
 // agent makes a client that names itself so in its user agent.
 func (f *fixture) agent(name string) arrowflight.FlightServiceClient {
 	return arrowflight.NewFlightServiceClient(f.dial(grpc.WithUserAgent(name)))
