@@ -211,3 +211,43 @@ func TestDamagedFiles(t *testing.T) {
 		t.Error("stream: cut inside its last batch: no error")
 	}
 }
+
+// TestColumnLongerThanItsBatch changes the length of one column in a file: the library takes it as it is.
+func TestColumnLongerThanItsBatch(t *testing.T) {
+	batch := sampleBatch(t, 1)
+	defer batch.Release()
+	// The batch's field nodes, in order, are pairs of a length and a number of nulls: 3 and 1 for the first four columns.
+	node := []byte{3, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0}
+	const structNode = 14 // 12 flat columns, the list and its elements come before
+	for _, format := range []sinkFormat{sinkIPC, sinkStream} {
+		data := writeSink(t, format, batch)
+		at := bytes.Index(data, bytes.Repeat(node, 4))
+		if at < 0 {
+			t.Fatalf("%s: no field nodes", format)
+		}
+		data[at+structNode*len(node)+3] = 0x21
+		src, err := openSource(context.Background(), bytes.NewReader(data), "-", formatAuto, csvOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := src.Next(); !errors.Is(err, errDamaged) || !strings.Contains(err.Error(), `"struct"`) {
+			t.Errorf("%s: got %v, want errDamaged that names the column", format, err)
+		}
+		src.Close()
+	}
+}
+
+// TestStreamBodyLimit refuses a body beyond the limit, which for a file is its own size.
+func TestStreamBodyLimit(t *testing.T) {
+	batch := sampleBatch(t, 1)
+	defer batch.Release()
+	data := writeSink(t, sinkStream, batch)
+	src, err := newStreamSource(bytes.NewReader(data), io.NopCloser(nil), 16)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	if _, err := src.Next(); err == nil || !strings.Contains(err.Error(), "exceeds limit 16") {
+		t.Errorf("got %v, want a refusal of the body", err)
+	}
+}

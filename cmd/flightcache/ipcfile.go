@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 )
 
@@ -42,7 +43,7 @@ func (s *ipcFileSource) Next() (_ arrow.RecordBatch, err error) {
 		return nil, fmt.Errorf("batch %d: %w", s.next, err)
 	}
 	s.next++
-	return batch, nil
+	return sound(batch)
 }
 
 func (s *ipcFileSource) Close() error {
@@ -87,6 +88,23 @@ func (s *ipcStreamSource) Next() (_ arrow.RecordBatch, err error) {
 	s.next++
 	batch := s.reader.RecordBatch()
 	batch.Retain()
+	return sound(batch)
+}
+
+// sound returns the batch if its columns are as long as it is and their buffers as long as that needs; else it releases
+// it. The library takes all these lengths from the file and does not compare them.
+func sound(batch arrow.RecordBatch) (arrow.RecordBatch, error) {
+	for i, column := range batch.Columns() {
+		if int64(column.Len()) != batch.NumRows() {
+			err := fmt.Errorf("%w: column %q has %d rows in a batch of %d", errDamaged, batch.ColumnName(i), column.Len(), batch.NumRows())
+			batch.Release()
+			return nil, err
+		}
+	}
+	if err := array.ValidateRecord(batch); err != nil {
+		batch.Release()
+		return nil, fmt.Errorf("%w: %w", errDamaged, err)
+	}
 	return batch, nil
 }
 

@@ -3,14 +3,13 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
-	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/flight"
 )
 
@@ -126,46 +125,26 @@ func TestReachable(t *testing.T) {
 	}
 }
 
-// FuzzSource opens any bytes as a file and as a pipe: each ends in an error or in the end of its rows.
-func FuzzSource(f *testing.F) {
-	batch := sampleBatch(f, 1)
-	defer batch.Release()
-	for _, format := range []sinkFormat{sinkIPC, sinkStream, sinkParquet, sinkCSV} {
-		f.Add(writeSink(f, format, batch))
+// FuzzTellFormat tells the format of any bytes under any name, and holds that a format that was asked for is never
+// overruled.
+func FuzzTellFormat(f *testing.F) {
+	for _, seed := range []string{"", "ARROW1\x00\x00", "PAR1", "\xff\xff\xff\xff", "FEA1", "\x1f\x8b", "a,b\n", "\xc3", "a\x00"} {
+		for _, ext := range []string{"", ".csv", ".parquet", ".ARROW"} {
+			f.Add([]byte(seed), ext)
+		}
 	}
-	f.Add([]byte("ARROW1"))
-	f.Add([]byte("PAR1PAR1"))
-	f.Add([]byte{0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0})
-	path := filepath.Join(f.TempDir(), "data")
-	f.Fuzz(func(t *testing.T, data []byte) {
-		if err := os.WriteFile(path, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		src, err := openSource(context.Background(), nil, path, formatAuto, csvOptions{})
-		if err != nil {
-			return
-		}
-		defer src.Close()
-		for {
-			b, err := src.Next()
-			if err != nil {
-				return
+	f.Fuzz(func(t *testing.T, head []byte, ext string) {
+		for asked, kinds := range map[fileFormat][]inputKind{
+			formatAuto: {kindFile, kindStream, kindParquet, kindCSV}, formatIPC: {kindFile, kindStream},
+			formatParquet: {kindParquet}, formatCSV: {kindCSV},
+		} {
+			kind, err := tellFormat(head, ext, asked)
+			if err != nil && !errors.Is(err, errFormat) {
+				t.Errorf("asked %s: error %v does not wrap errFormat", asked, err)
 			}
-			checkBatch(t, src.Schema(), b)
-			b.Release()
+			if err == nil && !slices.Contains(kinds, kind) {
+				t.Errorf("asked %s: got kind %d", asked, kind)
+			}
 		}
 	})
-}
-
-// checkBatch fails the test if a batch cannot be sent with its source's schema.
-func checkBatch(t *testing.T, schema *arrow.Schema, batch arrow.RecordBatch) {
-	t.Helper()
-	if int(batch.NumCols()) != schema.NumFields() {
-		t.Fatalf("%d columns, the schema has %d", batch.NumCols(), schema.NumFields())
-	}
-	for i, column := range batch.Columns() {
-		if column.Len() != int(batch.NumRows()) {
-			t.Fatalf("column %d has %d rows of %d", i, column.Len(), batch.NumRows())
-		}
-	}
 }

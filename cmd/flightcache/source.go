@@ -83,7 +83,8 @@ func openSource(ctx context.Context, stdin io.Reader, path string, format fileFo
 }
 
 // recovered turns a panic of a format's library into the error of the function that defers it: a damaged file must not
-// look like a mistake of this program.
+// look like a mistake of this program. What it cannot turn is memory that runs out: the Arrow library makes room for as
+// many fields as a schema claims to have. Put reads the user's own files; the server checks all that it is sent.
 func recovered(err *error) {
 	if r := recover(); r != nil {
 		*err = fmt.Errorf("%w: %v", errDamaged, r)
