@@ -24,8 +24,8 @@ type Encoder struct {
 	pool     *Pool
 	codec    Codec
 	speed    speed
-	zstd     *zstd.Encoder          // for Zstd
-	lz4      *lz4.CompressorCCompat // for LZ4
+	zstd     *zstd.Encoder   // for Zstd
+	lz4      *lz4.Compressor // for LZ4
 	released bool
 }
 

@@ -12,7 +12,7 @@ import (
 type Pool struct {
 	level        int
 	zstdEncoders [speeds]*contexts[*zstd.Encoder]
-	lz4Encoders  *contexts[*lz4.CompressorCCompat]
+	lz4Encoders  *contexts[*lz4.Compressor]
 	zstdDecoders *contexts[*zstd.Decoder]
 }
 
@@ -28,7 +28,7 @@ func New(o Options) (*Pool, error) {
 			s.newEncoder, func(e *zstd.Encoder) { e.Close() })
 	}
 	p.lz4Encoders = newContexts(o.Contexts, lz4Footprint <= o.RetainBytes,
-		func() (*lz4.CompressorCCompat, error) { return new(lz4.CompressorCCompat), nil }, func(*lz4.CompressorCCompat) {})
+		func() (*lz4.Compressor, error) { return new(lz4.Compressor), nil }, func(*lz4.Compressor) {})
 	p.zstdDecoders = newContexts(o.Contexts, decoderFootprint <= o.RetainBytes,
 		newZstdDecoder, func(d *zstd.Decoder) { d.Close() })
 	return p, nil
