@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -81,9 +82,17 @@ func wantTotals(t rapid.TB, g *Generation, schema *arrowipc.Schema, fakes []*fak
 	t.Helper()
 	var rows, decoded, stored int64
 	nodes := make([]NodeFacts, schema.Layout.Node1)
+	var dictionaries []DictionaryFacts
 	for _, b := range fakes {
 		rows += b.rows
 		stored += b.stored
+		for _, d := range b.dictionaries {
+			if !slices.Contains(dictionaries, d) {
+				dictionaries = append(dictionaries, d)
+				decoded += d.Decoded
+				stored += d.Stored
+			}
+		}
 		for i, n := range b.nodes {
 			nodes[i].Decoded += n.Decoded
 			nodes[i].Stored += n.Stored
@@ -94,5 +103,8 @@ func wantTotals(t rapid.TB, g *Generation, schema *arrowipc.Schema, fakes []*fak
 	if g.Rows != rows || g.Decoded != decoded || g.Stored != stored || fmt.Sprint(g.Nodes) != fmt.Sprint(nodes) {
 		t.Errorf("generation %s: %d rows, %d and %d bytes, nodes %v; want %d, %d, %d, %v",
 			g.ID, g.Rows, g.Decoded, g.Stored, g.Nodes, rows, decoded, stored, nodes)
+	}
+	if !slices.Equal(g.Dictionaries, dictionaries) {
+		t.Errorf("generation %s has the dictionaries %v, want %v", g.ID, g.Dictionaries, dictionaries)
 	}
 }

@@ -35,6 +35,11 @@ type holding struct {
 	want *modelGeneration
 }
 
+// pool is dictionaries that batches share, two of them of one id.
+var pool = []DictionaryFacts{
+	{Key: "a", ID: 0, Decoded: 100, Stored: 40}, {Key: "b", ID: 0, Decoded: 200, Stored: 80}, {Key: "c", ID: 1, Decoded: 400, Stored: 160},
+}
+
 // begun is a put between Begin and Commit.
 type begun struct {
 	p      *Put
@@ -89,6 +94,7 @@ func (m *model) commit() {
 	var fakes []*fakeBatch
 	for range n {
 		f := newBatch(m.t, m.schemas[b.schema], len(m.all))
+		f.dictionaries = rapid.SliceOfN(rapid.SampledFrom(pool), 0, 3).Draw(m.t, "dictionaries")
 		m.all, fakes, list = append(m.all, f), append(fakes, f), append(list, f)
 	}
 	want := m.refusal(b, ErrConflict)

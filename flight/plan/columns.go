@@ -7,7 +7,7 @@ import (
 	"github.com/flightcache/flightcache/descriptors"
 )
 
-// ErrColumn: a column that the dataset does not have, or a name that means more than one.
+// ErrColumn means a column that the dataset does not have, or a name that means more than one.
 var ErrColumn = errors.New("bad column")
 
 // pickColumns turns the columns of a command into picks. Nil columns are all of them.

@@ -18,6 +18,8 @@ type countedBatch struct {
 	rows      int64
 	nodes     []catalog.NodeFacts
 	committed bool
+
+	dictionaries []catalog.DictionaryFacts
 }
 
 func (b *countedBatch) ask() {
@@ -26,13 +28,18 @@ func (b *countedBatch) ask() {
 	}
 }
 
-func (b *countedBatch) Rows() int64                                             { b.ask(); return b.rows }
-func (b *countedBatch) StoredBytes() int64                                      { b.ask(); return 8 }
-func (b *countedBatch) Node(i int) catalog.NodeFacts                            { b.ask(); return b.nodes[i] }
-func (b *countedBatch) Retain()                                                 { b.ask() }
-func (b *countedBatch) EachDictionary(func(key any, id, decoded, stored int64)) { b.ask() }
+func (b *countedBatch) Rows() int64                  { b.ask(); return b.rows }
+func (b *countedBatch) StoredBytes() int64           { b.ask(); return 8 }
+func (b *countedBatch) Node(i int) catalog.NodeFacts { b.ask(); return b.nodes[i] }
+func (b *countedBatch) Retain()                      { b.ask() }
+func (b *countedBatch) Release()                     { b.ask() }
 
-func (b *countedBatch) Release() { b.ask() }
+func (b *countedBatch) EachDictionary(f func(key any, id, decoded, stored int64)) {
+	b.ask()
+	for _, d := range b.dictionaries {
+		f(d.Key, d.ID, d.Decoded, d.Stored)
+	}
+}
 
 // generation commits batches; it stays held for as long as the test runs.
 func generation(t rapid.TB, schema *arrowipc.Schema, batches ...*countedBatch) *catalog.Generation {

@@ -62,7 +62,7 @@ func New(g *catalog.Generation, c *descriptors.ReadCommand, client Client) (*Rea
 	return r, nil
 }
 
-// ErrBatchRange: a ticket that names batches which the generation does not have.
+// ErrBatchRange means a ticket that names batches which the generation does not have.
 var ErrBatchRange = errors.New("bad batch range")
 
 // Batches are the stored batches that a ticket's range names; last may be descriptors.ToEnd.
