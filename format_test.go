@@ -135,6 +135,16 @@ func wireExamples(t *testing.T, made map[string]string) {
 	made["batch-message"] = hex.Dump(part)
 	made["batch-facts"] = headerFacts(t, fields[2])
 	made["batch-metadata"] = string(fields[3]) + "\n"
+	putDictionary(t, conn)
+	coded := get(t, conn, `{"dataset":"c","wire":"none","dictionaries":"keep"}`)
+	if len(coded) != 3 {
+		t.Fatalf("%d messages, want a schema, a dictionary and a batch", len(coded))
+	}
+	made["dictionary-message"] = hex.Dump(coded[1])
+	if m, err := arrowipc.ReadMessage(fieldsOf(t, coded[1])[2], arrowipc.Limits{}); err != nil || m.Type != arrowipc.HeaderDictionaryBatch {
+		t.Errorf("the second message is of type %v: %v", m.Type, err)
+	}
+
 	// The second column's buffers are the end of the stored body, as they lie.
 	if !strings.HasSuffix(string(batch[1000]), string(fields[1000])) || len(fields[1000]) == len(batch[1000]) {
 		t.Error("the projected body is no range of the stored one")
@@ -177,6 +187,22 @@ func serve(t *testing.T) *grpc.ClientConn {
 	return conn
 }
 
+// putDictionary puts three rows of a column v, encoded with a dictionary of two values.
+func putDictionary(t *testing.T, conn *grpc.ClientConn) {
+	t.Helper()
+	coded := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}
+	b := array.NewRecordBuilder(memory.DefaultAllocator, arrow.NewSchema([]arrow.Field{{Name: "v", Type: coded}}, nil))
+	defer b.Release()
+	for _, s := range []string{"Oslo", "Rome", "Oslo"} {
+		if err := b.Field(0).(*array.BinaryDictionaryBuilder).AppendString(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	batch := b.NewRecordBatch()
+	defer batch.Release()
+	putBatch(t, conn, "c", batch)
+}
+
 // putExample puts 24 rows of a number k and a text s, null in every fourth row, and returns the facts.
 func putExample(t *testing.T, conn *grpc.ClientConn) []byte {
 	t.Helper()
@@ -196,12 +222,18 @@ func putExample(t *testing.T, conn *grpc.ClientConn) []byte {
 	}
 	batch := b.NewRecordBatch()
 	defer batch.Release()
+	return putBatch(t, conn, "d", batch)
+}
+
+// putBatch puts one batch as a dataset and returns the facts.
+func putBatch(t *testing.T, conn *grpc.ClientConn, dataset string, batch arrow.RecordBatch) []byte {
+	t.Helper()
 	stream, err := arrowflight.NewFlightServiceClient(conn).DoPut(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := arrowflight.NewRecordWriter(stream, ipc.WithSchema(schema))
-	w.SetFlightDescriptor(&arrowflight.FlightDescriptor{Type: arrowflight.DescriptorPATH, Path: []string{"d"}})
+	w := arrowflight.NewRecordWriter(stream, ipc.WithSchema(batch.Schema()))
+	w.SetFlightDescriptor(&arrowflight.FlightDescriptor{Type: arrowflight.DescriptorPATH, Path: []string{dataset}})
 	if err := errors.Join(w.Write(batch), w.Close(), stream.CloseSend()); err != nil {
 		t.Fatal(err)
 	}
