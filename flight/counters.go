@@ -22,6 +22,7 @@ type counts struct {
 // counters are the server's counts and those of each dataset that exists.
 type counters struct {
 	server counts
+	exists func(dataset string) bool
 
 	mu       sync.Mutex
 	datasets map[string]*counts
@@ -46,10 +47,14 @@ func (c *counters) forget(name string) {
 	c.mu.Unlock()
 }
 
-// both calls f with the server's counts and with those of a dataset.
+// both calls f with the server's counts and with those of a dataset. The dataset may be gone by now: a read goes on after
+// a drop.
 func (c *counters) both(name string, f func(*counts)) {
 	f(&c.server)
 	f(c.of(name))
+	if !c.exists(name) {
+		c.forget(name)
+	}
 }
 
 // statsJSON is the result of server_stats.
@@ -98,4 +103,16 @@ func (s *Server) datasetStats(g *catalog.Generation) statsJSON {
 	j := s.stats.of(g.Dataset).json()
 	j.Dataset, j.ChargedBytes = g.Dataset, g.Stored
 	return j
+}
+
+// hasDataset asks a catalogue whether a dataset exists.
+func hasDataset(c *catalog.Catalog) func(string) bool {
+	return func(name string) bool {
+		g, err := c.Current(name)
+		if err != nil {
+			return false
+		}
+		g.Release()
+		return true
+	}
 }

@@ -159,6 +159,14 @@ func TestDroppedNamesAreForgotten(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	bigPut(f)
+	ctx, cancel := context.WithCancel(f.context())
+	stalled(f, ctx, f.client, ways["stored"])
+	if err := f.action("drop", `{"dataset":"d"}`, new(any)); err != nil {
+		t.Fatal(err)
+	}
+	cancel() // a read that ends after the drop
+	f.eventually("the read ends", func() bool { return f.ended("DoGet") == 1 })
 	for range 3 { // nor do names that never were
 		read(f.context(), f.client, "absent")
 		f.action("server_stats", `{"dataset":"absent"}`, nil)

@@ -36,7 +36,7 @@ func New(store *batchstore.Store, c *catalog.Catalog, o Options) (*Server, error
 	o = o.withDefaults()
 	return &Server{
 		opts: o, store: store, catalog: c, sealer: descriptors.NewSealer(*o.TicketKey),
-		stats: counters{datasets: map[string]*counts{}}, health: health.NewServer(),
+		stats: counters{datasets: map[string]*counts{}, exists: hasDataset(c)}, health: health.NewServer(),
 	}, nil
 }
 
