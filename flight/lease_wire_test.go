@@ -43,8 +43,11 @@ var ways = map[string]string{
 	"decoded": `{"dataset":"d","wire":"none"}`,
 }
 
+// bigTable fills the windows of a connection several times.
+var bigTable = sync.OnceValue(func() table { return noise(repeat(16, 40_000)...) })
+
 func bigPut(f *fixture) int64 {
-	f.put(byCommand(`{"dataset":"d","codec":"zstd","batching":"keep"}`), noise(repeat(16, 40_000)...))
+	f.put(byCommand(`{"dataset":"d","codec":"zstd","batching":"keep"}`), bigTable())
 	return f.charged()
 }
 
@@ -118,7 +121,7 @@ func TestCancelledReads(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	f := start(t)
-	tb := noise(repeat(10, 5000)...)
+	tb := noise(repeat(10, 2500)...)
 	f.put(byCommand(`{"dataset":"d","codec":"zstd","batching":"keep"}`), tb)
 	stored := f.charged()
 	const workers, gets = 8, 125
@@ -133,7 +136,7 @@ func TestCancelledReads(t *testing.T) {
 				if err != nil {
 					t.Error(err)
 				}
-				for range r.IntN(12) {
+				for range r.IntN(8) {
 					if _, err := stream.Recv(); err != nil {
 						t.Error(err)
 					}
@@ -153,8 +156,7 @@ func TestDropDuringReads(t *testing.T) {
 	for way, ticket := range ways {
 		t.Run(way, func(t *testing.T) {
 			f := start(t)
-			tb := noise(repeat(16, 40_000)...)
-			f.put(byCommand(`{"dataset":"d","codec":"zstd","batching":"keep"}`), tb)
+			bigPut(f)
 			var streams []arrowflight.FlightService_DoGetClient
 			var firsts []messages
 			for range 4 {
@@ -181,7 +183,7 @@ func TestDropDuringReads(t *testing.T) {
 					}
 					got = append(got, m)
 				}
-				sameTable(t, tableOf(t, got), tb)
+				sameTable(t, tableOf(t, got), bigTable())
 			}
 		})
 	}
