@@ -10,6 +10,7 @@
 //   - compress: codecs for single buffers.
 //   - batchstore, batchstore/arena: batches in the form of the wire, and the memory they lie in.
 //   - catalog: dataset names and their immutable generations.
+//   - statistics, predicate: what is measured of columns, and what filters make of it.
 //   - descriptors: the grammar of descriptors, commands and tickets.
 //   - flight, flight/plan: the RPCs, and what a read will send.
 //   - integration, bench: the built program from outside.
