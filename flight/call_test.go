@@ -1,6 +1,7 @@
 package flight
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -131,4 +132,41 @@ func wireSize(in []*arrowflight.FlightData) (n int64) {
 		n += int64(protoSize(m))
 	}
 	return n
+}
+
+// A client that goes away is no fault of the server's, and the log does not call it one.
+func TestGoneClientsAreNoErrorsOfTheServer(t *testing.T) {
+	f := start(t)
+	bigPut(f)
+	for rpc, begin := range map[string]func(context.Context, arrowflight.FlightServiceClient){
+		"DoPut": func(ctx context.Context, client arrowflight.FlightServiceClient) {
+			begun(f, ctx, client, described(byPath("e"), messagesOf(t, numbers(constant(1), 10))))
+		},
+		"DoGet": func(ctx context.Context, client arrowflight.FlightServiceClient) {
+			f.logs.TakeAll()
+			stalled(f, ctx, client, ways["stored"])
+			f.blocked()
+		},
+	} {
+		for _, how := range []string{"cancelled", "disconnected"} {
+			t.Run(rpc+" "+how, func(t *testing.T) {
+				f := f.in(t)
+				ctx, cancel := context.WithCancel(f.context())
+				defer cancel()
+				w := f.wire()
+				begin(ctx, w.client)
+				if how == "cancelled" {
+					cancel()
+				} else {
+					w.cut()
+				}
+				f.eventually("the call is logged", func() bool { return f.ended(rpc) == 1 })
+				line := f.logs.FilterMessage("call").All()[0]
+				code := line.ContextMap()["code"]
+				if code != "Canceled" && code != "Unavailable" || line.Level != zapcore.WarnLevel {
+					t.Errorf("logged as %v, at level %v: %v", code, line.Level, line.ContextMap()["error"])
+				}
+			})
+		}
+	}
 }

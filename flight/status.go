@@ -67,13 +67,14 @@ var statusTable = []struct {
 	{compress.ErrCorrupt, codes.DataLoss},
 }
 
-// toStatus turns an error into the one that a handler returns. An error that is a status already stays as it is.
+// toStatus turns an error into the one that a handler returns. An error that is a status already, as those of gRPC's
+// streams are, keeps its code however it is wrapped.
 func toStatus(err error) error {
 	if err == nil {
 		return nil
 	}
-	if _, is := err.(interface{ GRPCStatus() *status.Status }); is {
-		return err
+	if s, is := status.FromError(err); is {
+		return s.Err()
 	}
 	for _, row := range statusTable {
 		if errors.Is(err, row.err) {

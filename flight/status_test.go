@@ -105,6 +105,12 @@ func TestErrorsHaveTheirCodes(t *testing.T) {
 		hook(t, func(*Server) ([]byte, error) { return nil, status.Error(codes.FailedPrecondition, "as it is") })
 		wantStatus(t, f.in(t).action(hooked, "", nil), codes.FailedPrecondition, "as it is")
 	})
+	t.Run("wrapped status", func(t *testing.T) {
+		hook(t, func(*Server) ([]byte, error) {
+			return nil, fmt.Errorf("outside: %w", status.Error(codes.FailedPrecondition, "inside"))
+		})
+		wantStatus(t, f.in(t).action(hooked, "", nil), codes.FailedPrecondition, "outside: ", "inside")
+	})
 }
 
 // hooked is the name of an action that hook adds until the test ends.
