@@ -118,7 +118,7 @@ func (c *Catalog) nextID() string { return fmt.Sprintf("%s-%d", c.instance, c.co
 func newGeneration(name, id string, schema *arrowipc.Schema, codec string, now time.Time) *Generation {
 	g := &Generation{
 		Dataset: name, ID: id, Schema: schema, Codec: codec, Created: now,
-		Nodes: make([]NodeFacts, schema.Layout.Node1),
+		Nodes: make([]NodeFacts, schema.Layout.Node1), Dictionaries: map[int64]DictionaryFacts{}, known: map[any]bool{},
 	}
 	g.refs.Store(2) // the catalogue's, and that of whoever commits
 	return g

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/flightcache/flightcache/arrowipc"
@@ -60,6 +61,7 @@ func (p *Put) check(old *Generation, mismatch error) error {
 // when the dataset's schema has changed since Begin.
 func (p *Put) Commit(batches []Batch, codec string) (*Generation, error) {
 	c := p.c
+	totals := addUp(batches, p.schema.Layout.Node1) // before the lock: it takes its time for many wide batches
 	c.mu.Lock()
 	old := c.datasets[p.name]
 	if err := p.check(old, ErrConflict); err != nil {
@@ -77,11 +79,11 @@ func (p *Put) Commit(batches []Batch, codec string) (*Generation, error) {
 		g.Batches = append(old.Batches, batches...)
 		copy(g.Nodes, old.Nodes)
 		g.Rows, g.Decoded, g.Stored = old.Rows, old.Decoded, old.Stored
-		g.Dictionaries = slices.Clone(old.Dictionaries)
+		g.Dictionaries, g.known = maps.Clone(old.Dictionaries), old.known // nobody asks the old one again
 	} else {
 		g.Batches = slices.Clone(batches) // the caller's list may have room behind it, into which an append would write
 	}
-	g.add(batches)
+	g.add(totals)
 	c.datasets[p.name] = g
 	c.mu.Unlock()
 	if old != nil {

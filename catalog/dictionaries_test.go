@@ -1,7 +1,7 @@
 package catalog
 
 import (
-	"slices"
+	"maps"
 	"strings"
 	"testing"
 )
@@ -9,10 +9,10 @@ import (
 // A dictionary is counted once in a generation, however many batches, puts and ids share it, and not as a column's.
 func TestDictionariesCountOnce(t *testing.T) {
 	schema := flat(t)
-	small := DictionaryFacts{Key: "small", ID: 3, Decoded: 1000, Stored: 500}
-	grown := DictionaryFacts{Key: "grown", ID: 3, Decoded: 3000, Stored: 900}
+	small := fakeDictionary{Key: "small", ID: 3, Decoded: 1000, Stored: 500}
+	grown := fakeDictionary{Key: "grown", ID: 3, Decoded: 3000, Stored: 900}
 	c := newCatalog()
-	commit := func(mode Mode, id int, dictionaries ...DictionaryFacts) *Generation {
+	commit := func(mode Mode, id int, dictionaries ...fakeDictionary) *Generation {
 		t.Helper()
 		fakes, list := batches(t, schema, id, id+1)
 		for _, b := range fakes {
@@ -41,24 +41,24 @@ func TestDictionariesCountOnce(t *testing.T) {
 	}
 	for _, tc := range []struct {
 		mode Mode
-		put  []DictionaryFacts
-		want []DictionaryFacts
+		put  []fakeDictionary
+		want []fakeDictionary
 	}{
-		{Append, []DictionaryFacts{small}, []DictionaryFacts{small}},
-		{Append, nil, []DictionaryFacts{small}},
-		{Append, []DictionaryFacts{small}, []DictionaryFacts{small}},
-		{Append, []DictionaryFacts{grown, small}, []DictionaryFacts{small, grown}},
-		{Replace, []DictionaryFacts{grown}, []DictionaryFacts{grown}},
+		{Append, []fakeDictionary{small}, []fakeDictionary{small}},
+		{Append, nil, []fakeDictionary{small}},
+		{Append, []fakeDictionary{small}, []fakeDictionary{small}},
+		{Append, []fakeDictionary{grown, small}, []fakeDictionary{small, grown}},
+		{Replace, []fakeDictionary{grown}, []fakeDictionary{grown}},
 		{Replace, nil, nil},
 	} {
 		var before *Generation
-		var had []DictionaryFacts
+		var had map[int64]DictionaryFacts
 		if list := c.List(""); len(list) > 0 {
-			before, had = list[0], slices.Clone(list[0].Dictionaries)
+			before, had = list[0], maps.Clone(list[0].Dictionaries)
 			t.Cleanup(before.Release)
 		}
 		g := commit(tc.mode, 1, tc.put...)
-		if !slices.Equal(g.Dictionaries, tc.want) {
+		if !maps.Equal(g.Dictionaries, byID(tc.want)) {
 			t.Errorf("dictionaries %v, want %v", g.Dictionaries, tc.want)
 		}
 		var decoded, stored int64
@@ -77,7 +77,7 @@ func TestDictionariesCountOnce(t *testing.T) {
 		if strings.Contains(string(g.FactsJSON()), "small") {
 			t.Error("a dictionary's key is in the facts")
 		}
-		if before != nil && !slices.Equal(before.Dictionaries, had) {
+		if before != nil && !maps.Equal(before.Dictionaries, had) {
 			t.Errorf("the generation before now has the dictionaries %v, had %v", before.Dictionaries, had)
 		}
 	}

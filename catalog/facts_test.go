@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -82,7 +83,7 @@ func wantTotals(t rapid.TB, g *Generation, schema *arrowipc.Schema, fakes []*fak
 	t.Helper()
 	var rows, decoded, stored int64
 	nodes := make([]NodeFacts, schema.Layout.Node1)
-	var dictionaries []DictionaryFacts
+	var dictionaries []fakeDictionary
 	for _, b := range fakes {
 		rows += b.rows
 		stored += b.stored
@@ -104,7 +105,7 @@ func wantTotals(t rapid.TB, g *Generation, schema *arrowipc.Schema, fakes []*fak
 		t.Errorf("generation %s: %d rows, %d and %d bytes, nodes %v; want %d, %d, %d, %v",
 			g.ID, g.Rows, g.Decoded, g.Stored, g.Nodes, rows, decoded, stored, nodes)
 	}
-	if !slices.Equal(g.Dictionaries, dictionaries) {
+	if !maps.Equal(g.Dictionaries, byID(dictionaries)) {
 		t.Errorf("generation %s has the dictionaries %v, want %v", g.ID, g.Dictionaries, dictionaries)
 	}
 }

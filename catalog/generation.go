@@ -46,7 +46,8 @@ type Generation struct {
 	Stored  int64       // bytes of all stored bodies, dictionaries once
 	Nodes   []NodeFacts // totals by field node, in the preorder of Schema.Layout
 
-	Dictionaries []DictionaryFacts // of all batches, each once
+	Dictionaries map[int64]DictionaryFacts // by id
+	known        map[any]bool              // keys of the dictionaries counted so far; guarded by the catalogue's lock
 
 	refs atomic.Int64
 
@@ -55,12 +56,11 @@ type Generation struct {
 	facts     []byte
 }
 
-// DictionaryFacts are the sizes of one dictionary of a generation, in bytes.
+// DictionaryFacts are the sizes, in bytes, of all dictionaries that a generation's batches have under one id, each counted
+// once.
 type DictionaryFacts struct {
-	Key     any   // tells dictionaries apart
-	ID      int64 // in the schema; batches may need different dictionaries of one id
-	Decoded int64 // of the plain values, unpadded
-	Stored  int64
+	Decoded, Stored       int64 // of all: of the plain values, unpadded, and as stored
+	MaxDecoded, MaxStored int64 // of the largest
 }
 
 // Column adds up the facts of one column and its descendants, without dictionaries; the null count is the column's own.
@@ -98,29 +98,64 @@ func (g *Generation) Release() {
 	}
 }
 
-// add counts batches into the totals.
-func (g *Generation) add(batches []Batch) {
-	known := make(map[any]bool, len(g.Dictionaries))
-	for _, d := range g.Dictionaries {
-		known[d.Key] = true
-	}
+// totals are sums over batches.
+type totals struct {
+	rows, decoded, stored int64
+	nodes                 []NodeFacts
+	dictionaries          []dictionary // each once
+}
+
+type dictionary struct {
+	key                 any
+	id, decoded, stored int64
+}
+
+// addUp adds up batches of so many field nodes.
+func addUp(batches []Batch, nodes int) totals {
+	t := totals{nodes: make([]NodeFacts, nodes)}
+	known := map[any]bool{}
 	for _, b := range batches {
+		t.rows += b.Rows()
+		t.stored += b.StoredBytes()
+		for i := range t.nodes {
+			f := b.Node(i)
+			t.nodes[i].Decoded += f.Decoded
+			t.nodes[i].Stored += f.Stored
+			t.nodes[i].Nulls += f.Nulls
+			t.decoded += f.Decoded
+		}
 		b.EachDictionary(func(key any, id, decoded, stored int64) {
 			if !known[key] {
 				known[key] = true
-				g.Dictionaries = append(g.Dictionaries, DictionaryFacts{key, id, decoded, stored})
-				g.Decoded += decoded
-				g.Stored += stored
+				t.dictionaries = append(t.dictionaries, dictionary{key, id, decoded, stored})
 			}
 		})
-		g.Rows += b.Rows()
-		g.Stored += b.StoredBytes()
-		for i := range g.Nodes {
-			f := b.Node(i)
-			g.Nodes[i].Decoded += f.Decoded
-			g.Nodes[i].Stored += f.Stored
-			g.Nodes[i].Nulls += f.Nulls
-			g.Decoded += f.Decoded
+	}
+	return t
+}
+
+// add counts the totals of further batches.
+func (g *Generation) add(t totals) {
+	g.Rows += t.rows
+	g.Decoded += t.decoded
+	g.Stored += t.stored
+	for i, f := range t.nodes {
+		g.Nodes[i].Decoded += f.Decoded
+		g.Nodes[i].Stored += f.Stored
+		g.Nodes[i].Nulls += f.Nulls
+	}
+	for _, d := range t.dictionaries {
+		if g.known[d.key] {
+			continue
 		}
+		g.known[d.key] = true
+		f := g.Dictionaries[d.id]
+		f.Decoded += d.decoded
+		f.Stored += d.stored
+		f.MaxDecoded = max(f.MaxDecoded, d.decoded)
+		f.MaxStored = max(f.MaxStored, d.stored)
+		g.Dictionaries[d.id] = f
+		g.Decoded += d.decoded
+		g.Stored += d.stored
 	}
 }

@@ -13,7 +13,7 @@ import (
 
 // fakeBatch is a batch without a payload that counts its references and objects to every wrong one.
 type fakeBatch struct {
-	dictionaries []DictionaryFacts
+	dictionaries []fakeDictionary
 	t            rapid.TB
 	id           int
 	rows         int64
@@ -150,4 +150,23 @@ func current(t testing.TB, c *Catalog, name string) *Generation {
 		t.Fatal(err)
 	}
 	return g
+}
+
+// fakeDictionary is one dictionary of a fake batch.
+type fakeDictionary struct {
+	Key             any
+	ID              int64
+	Decoded, Stored int64
+}
+
+// byID is what a generation should say of distinct dictionaries.
+func byID(list []fakeDictionary) map[int64]DictionaryFacts {
+	out := map[int64]DictionaryFacts{}
+	for _, d := range list {
+		f := out[d.ID]
+		f.Decoded, f.Stored = f.Decoded+d.Decoded, f.Stored+d.Stored
+		f.MaxDecoded, f.MaxStored = max(f.MaxDecoded, d.Decoded), max(f.MaxStored, d.Stored)
+		out[d.ID] = f
+	}
+	return out
 }

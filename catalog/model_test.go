@@ -36,7 +36,7 @@ type holding struct {
 }
 
 // pool is dictionaries that batches share, two of them of one id.
-var pool = []DictionaryFacts{
+var pool = []fakeDictionary{
 	{Key: "a", ID: 0, Decoded: 100, Stored: 40}, {Key: "b", ID: 0, Decoded: 200, Stored: 80}, {Key: "c", ID: 1, Decoded: 400, Stored: 160},
 }
 

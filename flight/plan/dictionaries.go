@@ -9,24 +9,19 @@ import (
 // decoded for clients that cannot read any, and where one is larger than a message that the client takes: a dictionary
 // cannot be cut.
 func (r *Read) planDictionaries(c *descriptors.ReadCommand, client Client) error {
-	chosen := map[int64]bool{}
-	for _, d := range r.Projection.Schema.Layout.Dictionaries {
-		chosen[d.ID] = true
-	}
+	chosen := r.Projection.Schema.Layout.Dictionaries
 	if len(chosen) == 0 {
 		return nil
 	}
 	r.Decode = c.Dictionaries == descriptors.DictionariesDecode || c.Dictionaries == "" && client.DecodeDictionaries
-	for _, d := range r.Generation.Dictionaries {
-		if !chosen[d.ID] {
-			continue
-		}
+	for _, layout := range chosen {
+		d := r.Generation.Dictionaries[layout.ID]
 		r.Decoded += d.Decoded
-		size := d.Stored
+		largest := d.MaxStored
 		if client.Plain {
-			size = d.Decoded
+			largest = d.MaxDecoded
 		}
-		if c.Dictionaries == "" && client.MaxMessage > 0 && size > client.MaxMessage {
+		if c.Dictionaries == "" && client.MaxMessage > 0 && largest > client.MaxMessage {
 			r.Decode = true
 		}
 	}

@@ -21,11 +21,11 @@ func coded(name string, id int64) *arrowipc.Field {
 func codedGeneration(t *testing.T) *catalog.Generation {
 	schema := schemaOf(t, number("k"), coded("a", 1), coded("b", 1), structOf("s", coded("c", 2), number("d")))
 	batches := evenBatches(schema, 2, 10)
-	small := catalog.DictionaryFacts{Key: "small", ID: 1, Decoded: 1000, Stored: 300}
-	large := catalog.DictionaryFacts{Key: "large", ID: 1, Decoded: 4000, Stored: 1200}
-	other := catalog.DictionaryFacts{Key: "other", ID: 2, Decoded: 50, Stored: 50}
-	batches[0].dictionaries = []catalog.DictionaryFacts{small, other}
-	batches[1].dictionaries = []catalog.DictionaryFacts{large, other}
+	small := fakeDictionary{Key: "small", ID: 1, Decoded: 1000, Stored: 300}
+	large := fakeDictionary{Key: "large", ID: 1, Decoded: 4000, Stored: 1200}
+	other := fakeDictionary{Key: "other", ID: 2, Decoded: 50, Stored: 50}
+	batches[0].dictionaries = []fakeDictionary{small, other}
+	batches[1].dictionaries = []fakeDictionary{large, other}
 	return generation(t, schema, batches...)
 }
 

@@ -19,7 +19,7 @@ type countedBatch struct {
 	nodes     []catalog.NodeFacts
 	committed bool
 
-	dictionaries []catalog.DictionaryFacts
+	dictionaries []fakeDictionary
 }
 
 func (b *countedBatch) ask() {
@@ -119,4 +119,11 @@ func show(picks []arrowipc.Pick) string {
 		}
 	}
 	return strings.Join(parts, " ")
+}
+
+// fakeDictionary is one dictionary of a counted batch.
+type fakeDictionary struct {
+	Key             any
+	ID              int64
+	Decoded, Stored int64
 }

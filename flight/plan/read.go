@@ -17,6 +17,7 @@ type Read struct {
 	Schema     *arrowipc.Schema     // of the stream
 	Decode     bool                 // values are sent in place of dictionaries
 	Rows       int64                // to be sent, the limit applied
+	limited    bool                 // fewer than there are
 
 	// Decoded is the plain bytes of the chosen columns of those rows, dictionaries once; under a limit in proportion to
 	// the rows, rounded down. -1 where nobody knows: the sizes of values in place of indices are not kept.
@@ -51,6 +52,7 @@ func New(g *catalog.Generation, c *descriptors.ReadCommand, client Client) (*Rea
 		return nil, fmt.Errorf("dataset %q: %w: %w", g.Dataset, ErrColumn, err)
 	}
 	if c.Limit != nil && *c.Limit < g.Rows {
+		r.limited = true
 		r.Rows = max(*c.Limit, 0)
 		hi, lo := bits.Mul64(uint64(r.Decoded), uint64(r.Rows)) // their product may be more than 64 bits
 		share, _ := bits.Div64(hi, lo, uint64(g.Rows))
