@@ -46,7 +46,7 @@ func (in *Ingest) encode(g *group) (out []*Batch, err error) {
 		}
 		runs[i] = run{b: b, from: 0, n: b.rows}
 	}
-	e := &builder{store: s, columns: in.layout.Columns, values: g.values, stored: in.stored, codec: in.opts.Codec, level: in.opts.Level, encoded: &in.encoded}
+	e := &builder{store: s, columns: in.layout.Columns, values: g.values, stored: in.stored, message: in.most, codec: in.opts.Codec, level: in.opts.Level, encoded: &in.encoded}
 	if len(sources) == 1 {
 		e.metadata = sources[0].metadata
 		if b := in.keep(sources[0], runs[0].b); b != nil {
@@ -71,7 +71,7 @@ func (in *Ingest) keep(src *arrival, b *plainBatch) *Batch {
 	if arrived != in.opts.Codec && (arrived == compress.None || !in.opts.KeepArriving) {
 		return nil
 	}
-	if int64(len(src.body.B)) > o.MaxMessage || b.rows > o.MaxBatchRows || src.decoded > o.MaxBatchBytes {
+	if int64(len(src.body.B)) > in.most || b.rows > o.MaxBatchRows || src.decoded > o.MaxBatchBytes {
 		return nil
 	}
 	if !canonical(in.layout, b, src.header.Buffers, int64(len(src.body.B))) {
@@ -88,6 +88,7 @@ type builder struct {
 	columns  []*arrowipc.Column          // of the runs
 	values   map[int64]*dictionaryValues // dictionaries to be decoded
 	stored   *arrowipc.Layout            // of the batches made
+	message  int64                       // the most bytes of a body
 	codec    compress.Codec
 	level    int
 	encoded  *atomic.Int64       // counts the plain bytes that were encoded
@@ -97,14 +98,21 @@ type builder struct {
 
 // add stores runs as one batch, or, where that would pass a limit, as the fewest equal parts that fit.
 func (e *builder) add(runs []run) error {
-	rows := totalRows(runs)
-	return e.split(runs, rows, max(ceilDiv(rows, e.store.opts.MaxBatchRows), 1))
+	rows, bytes := totalRows(runs), int64(0)
+	for _, r := range runs {
+		bytes += plainSize(e.columns, r.b)
+	}
+	parts := min(ceilDiv(rows, e.store.opts.MaxBatchRows), ceilDiv(bytes, minPart))
+	return e.split(runs, rows, max(parts, 1))
 }
+
+// minPart is the least plain bytes of a part that is cut for its rows' sake.
+const minPart = 4 << 10
 
 // most is the most plain bytes of a batch: of one that stays plain, they are the message's.
 func (e *builder) most() int64 {
 	if e.codec == compress.None {
-		return e.store.opts.MaxMessage
+		return e.message
 	}
 	return e.store.opts.MaxBatchBytes
 }
@@ -150,8 +158,8 @@ func (e *builder) one(runs []run) error {
 	if err != nil {
 		return err
 	}
-	if n := int64(len(body.B)); n > s.opts.MaxMessage {
-		if parts := worthwhile(e.columns, e.values, runs, plan.bodyLen, ceilDiv(n, s.opts.MaxMessage)); parts > 1 {
+	if n := int64(len(body.B)); n > e.message {
+		if parts := worthwhile(e.columns, e.values, runs, plan.bodyLen, ceilDiv(n, e.message)); parts > 1 {
 			Free(&body)
 			return e.split(runs, rows, parts)
 		}

@@ -36,7 +36,8 @@ type Ingest struct {
 	opts   IngestOptions
 	dicts  *dictionaries // nil if the schema has none
 
-	received int // record batches so far, for messages
+	received int   // record batches so far, for messages
+	most     int64 // bytes of a stored body
 	pending  []*arrival
 	rows     int64 // of pending
 	bytes    int64 // of pending, decoded
@@ -86,6 +87,7 @@ func (s *Store) Ingest(schema *arrowipc.Schema, o IngestOptions) (*Ingest, error
 	}
 	in := &Ingest{
 		store: s, layout: schema.Layout, schema: kept, stored: kept.Layout, opts: o, dicts: newDictionaries(s, schema.Layout),
+		most: s.storedLimit(kept.Layout),
 		// Enough that the workers never wait for the receiver, few enough that a put stages little.
 		ahead: make(chan struct{}, s.opts.Workers+2),
 	}
@@ -127,7 +129,7 @@ func (in *Ingest) Add(ctx context.Context, m *arrowipc.Message, body arena.Block
 		return in.submit(ctx, []*arrival{src})
 	}
 	// A joined batch should be sent plain to any client without being cut again.
-	if in.rows+src.header.Rows > in.store.opts.MaxBatchRows || in.bytes+src.decoded > in.store.opts.MaxMessage {
+	if in.rows+src.header.Rows > in.store.opts.MaxBatchRows || in.bytes+src.decoded > in.most {
 		if err := in.flush(ctx); err != nil {
 			src.free()
 			return err
@@ -146,6 +148,9 @@ func (s *Store) admit(l *arrowipc.Layout, src *arrival, bodyLength int64) error 
 	}
 	if err := checkCounts(l, src.header); err != nil {
 		return err
+	}
+	if src.header.Rows > MaxRows {
+		return fmt.Errorf("%w: %d rows, at most %d are taken; send smaller batches", ErrTooLarge, src.header.Rows, int64(MaxRows))
 	}
 	for i, b := range src.header.Buffers {
 		n := b.Length

@@ -16,10 +16,12 @@ type Options struct {
 	ZstdLevel int           // level of a put that gives none, 1 to 22; default 1
 	Workers   int           // goroutines that check and encode, shared by all puts; default GOMAXPROCS
 
-	// MaxMessage is the most bytes of a stored body. The default, 4 MiB less 64 KiB for header and framing, keeps
-	// messages under the 4 MiB that stock Go, Rust and .NET clients take.
+	// MaxMessage is the most bytes of a stored body; of a wide schema it is less, by what its header needs beyond
+	// HeaderRoom. The default, 4 MiB less HeaderRoom, keeps messages under the 4 MiB that stock Go, Rust and .NET
+	// clients take.
 	MaxMessage int64
-	// MaxBatchBytes (decoded) and MaxBatchRows bound a stored batch; defaults 16 MiB and 131,072.
+	// MaxBatchBytes (decoded) and MaxBatchRows bound a stored batch; defaults 16 MiB and 131,072. A batch is not cut to
+	// less than 4 KiB decoded for its rows' sake: a few bytes may stand for any number of them.
 	MaxBatchBytes int64
 	MaxBatchRows  int64
 	// JoinBelow is the decoded size under which batches that follow each other are joined; default 1 MiB, or
@@ -31,8 +33,11 @@ type Options struct {
 	Limits arrowipc.Limits // of message headers
 }
 
+// MaxRows is the most rows of a received batch: columns without bytes, as those of type null, may say any number.
+const MaxRows = 1<<31 - 1
+
 // DefaultMaxMessage is the default of Options.MaxMessage, in bytes.
-const DefaultMaxMessage = 4<<20 - 64<<10
+const DefaultMaxMessage = 4<<20 - HeaderRoom
 
 // WithDefaults is o with its zero fields filled in.
 func (o Options) WithDefaults() Options {

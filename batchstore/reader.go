@@ -16,8 +16,8 @@ type ReadOptions struct {
 	// Decode tells which dictionaries' values are sent in place of indices; nil: none. A dictionary whose values need
 	// one that is decoded is decoded too: the caller sees to it.
 	Decode func(id int64) bool
-	// MaxMessage is the most bytes of a message's body; what is larger is decoded and cut into equal parts, down to
-	// single rows. 0 is no limit.
+	// MaxMessage is the most bytes of a message, its header included; what is larger is decoded and cut into equal parts,
+	// down to single rows. 0 is no limit. Dictionaries are not cut, nor is room made for custom metadata.
 	MaxMessage int64
 }
 
@@ -39,6 +39,7 @@ type Reader struct {
 	store      *Store
 	projection *arrowipc.Projection
 	opts       ReadOptions
+	most       int64 // bytes of a body; 0 is no limit
 
 	dicts *readDictionaries // nil if the chosen columns have none
 
@@ -53,7 +54,10 @@ func (s *Store) Reader(l *arrowipc.Layout, p *arrowipc.Projection, o ReadOptions
 	if o.Accept == nil {
 		o.Accept = func(compress.Codec) bool { return true }
 	}
-	return &Reader{store: s, projection: p, opts: o, dicts: newReadDictionaries(l, p.Schema.Layout, o.Decode)}
+	return &Reader{
+		store: s, projection: p, opts: o, most: bodyLimit(o.MaxMessage, p.Schema.Layout),
+		dicts: newReadDictionaries(l, p.Schema.Layout, o.Decode),
+	}
 }
 
 // Close gives back what the reader kept between batches.
@@ -72,7 +76,7 @@ func (r *Reader) Read(b *Batch, rows int64, send func(*Message) error) error {
 	for _, x := range r.ranges {
 		length += x.Length
 	}
-	asStored := r.dicts.decoding() == nil && rows == b.header.Rows && (r.opts.MaxMessage == 0 || length <= r.opts.MaxMessage || rows <= 1 && r.acceptable(b))
+	asStored := r.dicts.decoding() == nil && rows == b.header.Rows && (r.most == 0 || length <= r.most || rows <= 1 && r.acceptable(b))
 	if asStored && (r.acceptable(b) || len(r.batch.Buffers) == 0) {
 		return r.sendStored(b, length, send)
 	}
@@ -159,7 +163,7 @@ func (r *Reader) sendDecoded(b *Batch, rows int64, send func(*Message) error) er
 
 	length := paddedSize(plain.bufs)
 	if r.dicts.decoding() == nil && rows == plain.rows && r.opts.Encode == compress.None && whole != nil &&
-		(r.opts.MaxMessage == 0 || length <= r.opts.MaxMessage || rows <= 1) {
+		(r.most == 0 || length <= r.most || rows <= 1) {
 		r.batch.Compression = arrowipc.Uncompressed
 		layOut(&r.batch, plain.bufs)
 		return send(&Message{
@@ -175,9 +179,9 @@ func (r *Reader) sendDecoded(b *Batch, rows int64, send func(*Message) error) er
 		return send(m)
 	}
 	parts := int64(1)
-	if r.opts.MaxMessage > 0 {
+	if r.most > 0 {
 		share := int64(float64(length) * float64(rows) / float64(max(plain.rows, 1)))
-		parts = min(max(1, rows), max(1, ceilDiv(share, r.opts.MaxMessage)))
+		parts = min(max(1, rows), max(1, ceilDiv(share, r.most)))
 	}
 	return r.sendParts(columns, []run{{b: plain, n: rows}}, parts, r.encodeAs(b), b.metadata, emit)
 }
@@ -193,7 +197,7 @@ func (r *Reader) encodeAs(b *Batch) compress.Codec {
 // sendPart makes one message of rows of a plain batch, and cuts it again where its exact size passes the limit.
 func (r *Reader) sendPart(columns []*arrowipc.Column, part []run, c compress.Codec, meta []arrowipc.KeyValue, send func(*Message) error) error {
 	rows := totalRows(part)
-	most := r.opts.MaxMessage
+	most := r.most
 	if c != compress.None || most == 0 {
 		most = maxBody // the plain size does not tell yet
 	}
@@ -221,8 +225,8 @@ func (r *Reader) sendPart(columns []*arrowipc.Column, part []run, c compress.Cod
 			return err
 		}
 		block = body
-		if n := int64(len(body.B)); r.opts.MaxMessage > 0 && n > r.opts.MaxMessage {
-			if parts := worthwhile(columns, r.dicts.decoding(), part, plan.bodyLen, ceilDiv(n, r.opts.MaxMessage)); parts > 1 {
+		if n := int64(len(body.B)); r.most > 0 && n > r.most {
+			if parts := worthwhile(columns, r.dicts.decoding(), part, plan.bodyLen, ceilDiv(n, r.most)); parts > 1 {
 				Free(&block)
 				return r.sendParts(columns, part, parts, c, meta, send)
 			}

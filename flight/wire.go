@@ -26,14 +26,17 @@ const (
 // acceptHeader is the request header by which a client lists the codecs it reads.
 const acceptHeader = "flightcache-accept-codecs"
 
-// stockMessageBytes is what stock Go, Rust and .NET clients take as one message, less room for header and framing.
-const stockMessageBytes = batchstore.DefaultMaxMessage
+// stockMessageBytes is what stock Go, Rust and .NET clients take as one message.
+const stockMessageBytes = batchstore.DefaultMaxMessage + batchstore.HeaderRoom
+
+// dictionaryRoom is what a dictionary's message needs beside its body: a header of one column, and framing.
+const dictionaryRoom = 4 << 10
 
 // client is what a plan has to know of the caller, whose read goes out under these options.
 func client(ctx context.Context, o batchstore.ReadOptions) plan.Client {
 	md, _ := metadata.FromIncomingContext(ctx)
 	return plan.Client{
-		MaxMessage: o.MaxMessage, Plain: !o.Accept(compress.Zstd) && o.Encode == compress.None,
+		MaxMessage: max(o.MaxMessage-dictionaryRoom, 0), Plain: !o.Accept(compress.Zstd) && o.Encode == compress.None,
 		DecodeDictionaries: hasAgent(md, "grpc-dotnet/"),
 	}
 }
