@@ -1,0 +1,144 @@
+package predicate
+
+import (
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/flightcache/flightcache/arrowipc"
+)
+
+// shownList is how many literals of a list are spelt out.
+const shownList = 8
+
+var opNames = [...]string{"=", "!=", "<", "<=", ">", ">="}
+
+// String is the operator as DNF filters write it.
+func (o Op) String() string {
+	if int(o) < len(opNames) {
+		return opNames[o]
+	}
+	return fmt.Sprintf("Op(%d)", o)
+}
+
+// String is the dotted path, or the ordinals as #0.1.
+func (c Column) String() string {
+	if c.Path != nil {
+		return strings.Join(c.Path, ".")
+	}
+	parts := make([]string, len(c.Ordinals))
+	for i, n := range c.Ordinals {
+		parts[i] = strconv.Itoa(n)
+	}
+	return "#" + strings.Join(parts, ".")
+}
+
+// String spells the literal; long texts are cut.
+func (l Literal) String() string {
+	switch l.kind {
+	case litNull:
+		return "null"
+	case litBool:
+		return strconv.FormatBool(l.bit)
+	case litFloat:
+		return strconv.FormatFloat(l.float, 'g', -1, 64)
+	case litText, litString:
+		return strconv.Quote(clip(l.text))
+	case litBytes:
+		return "0x" + clip(hex.EncodeToString([]byte(l.text[:min(len(l.text), 64)])))
+	case litDate:
+		return "date " + l.spelt() + "d"
+	case litTime:
+		return "time " + l.spelt() + "s"
+	case litTimestamp:
+		if l.zoned {
+			return "timestamp " + l.spelt() + "s UTC"
+		}
+		return "timestamp " + l.spelt() + "s"
+	case litDuration:
+		return "duration " + l.spelt() + "s"
+	}
+	return l.spelt()
+}
+
+// spelt is the number in decimal digits, if it has few, else as a power of two near it.
+func (l Literal) spelt() string {
+	if l.number.IsInt() {
+		if l.number.Num().BitLen() > 512 {
+			return fmt.Sprintf("about 2**%d", l.number.Num().BitLen())
+		}
+		return l.number.Num().String()
+	}
+	if n, exact := l.number.FloatPrec(); exact && n < 100 && l.number.Num().BitLen() < 512 {
+		return l.number.FloatString(n)
+	}
+	return strconv.FormatFloat(nearest(l.number), 'g', -1, 64)
+}
+
+func (c Cast) String() string {
+	return "cast(" + c.Of.String() + " as " + (&arrowipc.Field{Type: c.To}).TypeString() + ")"
+}
+
+func (c Compare) String() string {
+	return operand(c.Left) + " " + c.Op.String() + " " + operand(c.Right)
+}
+
+func (n In) String() string     { return operand(n.Of) + " in " + list(n.List) }
+func (n Member) String() string { return "is_in(" + n.Of.String() + ", " + list(n.List) + ")" }
+func (n IsNull) String() string { return operand(n.Of) + " is null" }
+func (n IsNaN) String() string  { return operand(n.Of) + " is nan" }
+
+func (n StartsWith) String() string { return operand(n.Of) + " starts with " + n.Prefix.String() }
+
+func (n And) String() string { return join(n.Args, " and ", "true") }
+func (n Or) String() string  { return join(n.Args, " or ", "false") }
+func (n Not) String() string { return "not " + operand(n.Of) }
+
+func (n If) String() string {
+	return "if_else(" + n.Cond.String() + ", " + n.Then.String() + ", " + n.Else.String() + ")"
+}
+
+func (n Case) String() string {
+	var b strings.Builder
+	b.WriteString("case")
+	for _, w := range n.Whens {
+		b.WriteString(" when " + w.Cond.String() + " then " + w.Then.String())
+	}
+	if n.Else != nil {
+		b.WriteString(" else " + n.Else.String())
+	}
+	b.WriteString(" end")
+	return b.String()
+}
+
+// operand spells a node within another, in parentheses where it is not one word.
+func operand(e Expr) string {
+	switch e.(type) {
+	case Column, Literal, Cast, Member, If, Case:
+		return e.String()
+	}
+	return "(" + e.String() + ")"
+}
+
+func join(args []Expr, sep, none string) string {
+	if len(args) == 0 {
+		return none
+	}
+	parts := make([]string, len(args))
+	for i, a := range args {
+		parts[i] = operand(a)
+	}
+	return strings.Join(parts, sep)
+}
+
+func list(values []Literal) string {
+	parts := make([]string, 0, shownList+1)
+	for _, v := range values[:min(len(values), shownList)] {
+		parts = append(parts, v.String())
+	}
+	if n := len(values) - shownList; n > 0 {
+		parts = append(parts, fmt.Sprintf("and %d more", n))
+	}
+	return "[" + strings.Join(parts, ", ") + "]"
+}
