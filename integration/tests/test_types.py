@@ -1,120 +1,141 @@
-"""Every Arrow type that pyarrow can make goes in and comes out the same, under every codec."""
+"""What a type asks of the service beyond coming back: what clients do without it, and what must be refused."""
 
 from __future__ import annotations
 
-import datetime as dt
-import decimal
-from collections.abc import Callable
+from pathlib import Path
 
+import duckdb
+import polars as pl
 import pyarrow as pa
+import pyarrow.flight as fl
 import pytest
 
-from service import Client
-
-ROWS = 3000
-D = decimal.Decimal
-
-
-def _every_third_null(make: Callable[[int], object]) -> list[object]:
-    return [None if i % 3 == 2 else make(i) for i in range(ROWS)]
+import wiretool
+import zoo
+from service import Client, Server, command_of
 
 
-def _of(kind: pa.DataType, make: Callable[[int], object]) -> pa.Array:
-    return pa.array(_every_third_null(make), kind)
+def _read(path: Path) -> pa.Table:
+    with pa.OSFile(str(path), "rb") as source:
+        return pa.ipc.open_stream(source).read_all()
 
 
-def _union(mode: str) -> pa.Array:
-    codes = pa.array([i % 2 for i in range(ROWS)], pa.int8())
-    if mode == "sparse":
-        children = [pa.array(range(ROWS)), pa.array([f"u{i}" for i in range(ROWS)])]
-        return pa.UnionArray.from_sparse(codes, children, ["n", "s"])
-    half = ROWS // 2
-    offsets = pa.array([i // 2 for i in range(ROWS)], pa.int32())
-    children = [pa.array(range(half)), pa.array([f"u{i}" for i in range(half)])]
-    return pa.UnionArray.from_dense(codes, offsets, children, ["n", "s"])
+def test_rows_of_nulls_are_rows(client: Client, name: str) -> None:
+    nulls = pa.table({"nothing": pa.nulls(3)})
+    facts = client.put_batches(name, nulls.schema, nulls.to_batches() * 2)
+    assert facts["rows"] == 6
+    assert client.get(name).num_rows == 6
+    assert client.info(name).total_records == 6
 
 
-ARRAYS: dict[str, Callable[[], pa.Array]] = {
-    "null": lambda: pa.nulls(ROWS),
-    "bool": lambda: _of(pa.bool_(), lambda i: i % 7 == 0),
-    "int8": lambda: _of(pa.int8(), lambda i: i % 256 - 128),
-    "int16": lambda: _of(pa.int16(), lambda i: i - 1000),
-    "int32": lambda: _of(pa.int32(), lambda i: -i),
-    "uint8": lambda: _of(pa.uint8(), lambda i: i % 256),
-    "uint64": lambda: _of(pa.uint64(), lambda i: 2**64 - 1 - i),
-    "float16": lambda: _of(pa.float32(), lambda i: i / 4).cast(pa.float16()),
-    "float32": lambda: _of(pa.float32(), lambda i: i / 4),
-    "float64": lambda: _of(pa.float64(), lambda i: [i / 3, -0.0, float("inf")][i % 3]),
-    "decimal32": lambda: _of(pa.decimal32(7, 2), lambda i: D(i) / 4),
-    "decimal64": lambda: _of(pa.decimal64(15, 2), lambda i: D(-i) / 4),
-    "decimal128": lambda: _of(pa.decimal128(30, 3), lambda i: D(i) * 10**20),
-    "decimal256": lambda: _of(pa.decimal256(60, 3), lambda i: D(-i) * 10**40),
-    "date32": lambda: _of(pa.date32(), lambda i: dt.date(1969, 1, 1) + dt.timedelta(i)),
-    "date64": lambda: _of(pa.date64(), lambda i: dt.date(1969, 1, 1) + dt.timedelta(i)),
-    "time32": lambda: _of(pa.time32("ms"), lambda i: dt.time(i % 24)),
-    "time64": lambda: _of(pa.time64("ns"), lambda i: dt.time(i % 24)),
-    "timestamp": lambda: _of(pa.timestamp("us", "Europe/Berlin"), lambda i: dt.datetime(1960, 1, 1) + dt.timedelta(i)),
-    "duration": lambda: _of(pa.duration("s"), lambda i: dt.timedelta(seconds=-i)),
-    "interval": lambda: _of(pa.month_day_nano_interval(), lambda i: pa.MonthDayNano([i, -i, i * 1000])),
-    "binary": lambda: _of(pa.binary(), lambda i: bytes([i % 256]) * (i % 20)),
-    "large_binary": lambda: _of(pa.large_binary(), lambda i: bytes([i % 256]) * (i % 20)),
-    "fixed_size_binary": lambda: _of(pa.binary(5), lambda i: b"%05d" % i),
-    "large_string": lambda: _of(pa.large_string(), lambda i: "ß" * (i % 9)),
-    "string_view": lambda: _of(pa.string_view(), lambda i: f"a text that is long enough to be kept apart {i}"),
-    "binary_view": lambda: _of(pa.binary_view(), lambda i: b"short" if i % 2 else b"not so short, number %d" % i),
-    "list": lambda: _of(pa.list_(pa.int32()), lambda i: list(range(i % 5))),
-    "large_list": lambda: _of(pa.large_list(pa.string()), lambda i: ["x"] * (i % 4)),
-    "list_view": lambda: _of(pa.list_view(pa.int32()), lambda i: list(range(i % 5))),
-    "large_list_view": lambda: _of(pa.large_list_view(pa.int32()), lambda i: list(range(i % 5))),
-    "fixed_size_list": lambda: _of(pa.list_(pa.int16(), 3), lambda i: [i, None, -i]),
-    "list of list of struct": lambda: _of(
-        pa.list_(pa.list_(pa.struct({"a": pa.int64(), "b": pa.string()}))), lambda i: [[{"a": i, "b": None}], []]
-    ),
-    "map": lambda: _of(pa.map_(pa.string(), pa.int32()), lambda i: [(f"k{j}", j) for j in range(i % 4)]),
-    "struct with null rows": lambda: _of(pa.struct({"a": pa.int64(), "b": pa.bool_()}), lambda i: {"a": i, "b": None}),
-    "empty struct": lambda: pa.array([{}] * ROWS, pa.struct([])),
-    "sparse union": lambda: _union("sparse"),
-    "dense union": lambda: _union("dense"),
-    "run end encoded": lambda: pa.RunEndEncodedArray.from_arrays([ROWS // 2, ROWS], ["a", None]),
-    "extension": lambda: pa.ExtensionArray.from_storage(pa.uuid(), _of(pa.binary(16), lambda i: b"%016d" % i)),
-}
+def test_a_null_column_can_be_left_out(server: Server, client: Client, name: str, tmp_path: Path) -> None:
+    """For clients that know no null type: neither the schema nor a field node of it is on the wire."""
+    client.put(name, pa.table({"nothing": pa.nulls(3), "n": [1, 2, 3]}))
+    wiretool.get(server.address, command_of(name, columns=["n"]), tmp_path / "out")
+    assert b"nothing" not in (tmp_path / "out").read_bytes()
+    assert _read(tmp_path / "out").to_pydict() == {"n": [1, 2, 3]}
 
 
-@pytest.mark.parametrize("codec", ["none", "lz4", "zstd"])
-@pytest.mark.parametrize("kind", ARRAYS)
-def test_type(client: Client, name: str, kind: str, codec: str) -> None:
-    array = ARRAYS[kind]()
-    batch = pa.record_batch({"before": pa.array(range(ROWS)), "it": array, "after": [str(i) for i in range(ROWS)]})
-    # Three batches, the second from the middle: offsets that start elsewhere, bitmaps that start within a byte.
-    data = pa.Table.from_batches([batch, batch.slice(1001, 999), batch.slice(0, 0)])
-    client.put(name, data, codec=codec)
-    for columns in (["before", "it", "after"], ["it"], ["after", "it"]):
-        got = client.get(name, columns=columns)
-        got.validate(full=True)
-        assert got.equals(data.select(columns)), columns
-    assert client.get(name, columns=["after"]).equals(data.select(["after"]))
-    assert client.get(name, columns=["it"], wire="none").equals(data.select(["it"]))
-    client.drop(name)
+def test_a_stream_has_no_empty_batches_between_rows(client: Client, name: str) -> None:
+    some = pa.table({"n": [1, 2, 3]}).to_batches()[0]
+    empty = some.slice(0, 0)
+    for batching in ("auto", "keep"):
+        client.put_batches(name, some.schema, [empty, some, empty, empty, some, empty], batching=batching)
+        for keys in ({}, {"wire": "none"}, {"columns": []}):
+            chunks = [c.data.num_rows for c in client.flight.do_get(fl.Ticket(command_of(name, **keys)))]
+            assert 0 not in chunks
+            assert sum(chunks) == 6
 
 
-def test_a_join_of_many_small_batches_of_every_type(client: Client, name: str) -> None:
-    small = pa.record_batch({kind: make() for kind, make in ARRAYS.items()})
-    data = pa.Table.from_batches([small.slice(i * 100 + i, 99) for i in range(29)])
+def test_batch_sizes_that_are_zero_only(client: Client, name: str) -> None:
+    empty = pa.table({"n": pa.array([], pa.int64())})
+    client.put_batches(name, empty.schema, [pa.record_batch(empty.to_pydict(), empty.schema)] * 3, batching="keep")
+    zoo.assert_same(client.get(name), empty)
+
+
+def test_columns_are_told_by_ordinal_where_names_do_not(client: Client, name: str) -> None:
+    data = zoo.TABLES["names that are empty, repeated, dotted or numbers"](5)
     client.put(name, data)
-    assert client.get(name).equals(data)
-    assert client.get(name, columns=["map", "dense union", "string_view"]).num_rows == data.num_rows
-    client.drop(name)
+    for ordinal in range(data.num_columns):
+        zoo.assert_same(client.get(name, columns=[ordinal]), data.select([ordinal]))
+    zoo.assert_same(client.get(name, columns=["a.b"]), data.select([4]))
+    zoo.assert_same(client.get(name, columns=["0"]), data.select([5]))
+    for repeated in ("", "n"):
+        with pytest.raises(pa.ArrowInvalid, match=name):
+            client.get(name, columns=[repeated])
 
 
-def test_two_columns_of_one_name(client: Client, name: str) -> None:
-    data = pa.table([[1, 2], ["a", "b"]], names=["n", "n"])
+UNSIGNED = {f"uint{bits}": [0, 2**bits - 1, 2 ** (bits - 1)] for bits in (8, 16, 32, 64)}
+
+
+@pytest.mark.parametrize("kind", UNSIGNED)
+def test_unsigned_integers_stay_unsigned(client: Client, name: str, kind: str) -> None:
+    data = pa.table({"n": pa.array(UNSIGNED[kind], kind)})
+    facts = client.put(name, data)
+    assert facts["columns"][0]["type"] == kind
+    assert client.get(name)["n"].to_pylist() == UNSIGNED[kind]
+
+
+@pytest.mark.parametrize("bits", [32, 64, 128, 256])
+def test_decimals_keep_their_width(client: Client, name: str, bits: int) -> None:
+    made = {k: m for k, m in zoo.ARRAYS.items() if k.startswith(f"decimal{bits} ")}
+    data = zoo.table(made, 100)
+    facts = client.put(name, data, codec="none", batching="keep")
+    for column, kind in zip(facts["columns"], data.schema.types, strict=True):
+        assert str(bits) in column["type"]
+        assert column["decoded_bytes"] == 100 * bits // 8 + 13
+        assert kind.bit_width == bits
+    zoo.assert_same(client.get(name), data)
+
+
+@pytest.mark.parametrize("parts", [1, 40])
+def test_runs_that_are_sliced_and_joined(client: Client, name: str, parts: int) -> None:
+    """Each batch is another slice of the same runs, and not in their order."""
+    runs = {k: m for k, m in zoo.ARRAYS.items() if k.startswith("runs")}
+    whole = zoo.table(runs, 900).to_batches()[0]
+    slices = [whole.slice((part * 631) % 800, 17 + part) for part in range(parts)]
+    want = pa.Table.from_batches(slices)
+    client.put_batches(name, want.schema, slices)
+    zoo.assert_same(client.get(name), want)
+    zoo.assert_same(client.get(name, columns=[1], wire="none"), want.select([1]))
+
+
+def test_an_unknown_extension_is_passed_through(client: Client, name: str) -> None:
+    """By metadata alone: no side registers the type, its parameters are no text, its storage is nested."""
+    mark = {"ARROW:extension:name": "acme.point", "ARROW:extension:metadata": b"\xff\x00{", "other": "kept"}
+    point = pa.struct({"x": pa.float64(), "y": pa.float64()})
+    schema = pa.schema(
+        [pa.field("p", point, metadata=mark), pa.field("l", pa.list_(pa.field("item", point, metadata=mark)))]
+    )
+    data = pa.table(
+        [pa.array([{"x": 1, "y": 2}, None], point), pa.array([[{"x": 3, "y": 4}], []], schema[1].type)], schema
+    )
     client.put(name, data)
-    assert client.get(name).equals(data)
-    assert client.get(name, columns=[1]).equals(data.select([1]))
+    zoo.assert_same(client.get(name), data)
+    assert (
+        client.get(name, columns=["l"]).schema.field("l").type.value_field.metadata[b"ARROW:extension:metadata"]
+        == b"\xff\x00{"
+    )
+    assert client.get(name, columns=["p.y"]).to_pydict() == {"p": [{"y": 2.0}, None]}
 
 
-def test_many_columns(client: Client, name: str) -> None:
-    data = pa.table({f"c{i}": pa.array([i, i + 1, None]) for i in range(5000)})
+def test_more_columns_than_the_limit_are_refused_with_it(client: Client, name: str) -> None:
+    data = pa.table([pa.array([1])] * 100_000, names=[f"c{i}" for i in range(100_000)])
+    charge = client.charged()
+    with pytest.raises(pa.ArrowInvalid, match=r"20,?000"):
+        client.put(name, data)
+    assert client.settled_charge(charge) == charge
+
+
+def test_duckdb_and_polars_read_what_they_know(server: Server, client: Client, name: str, tmp_path: Path) -> None:
+    """Types that only some readers know, and the readers that do: DuckDB runs and views, polars views."""
+    of = ["runs of text", "runs of numbers by 16 bits", "string_view", "binary_view", "long views", "int64"]
+    data = pa.table({k: zoo.ARRAYS[k](300) for k in of})
     client.put(name, data)
-    assert client.get(name, columns=["c4999", "c0"]).equals(data.select(["c4999", "c0"]))
-    assert client.get(name).equals(data)
+    got = client.get(name)
+    rows = duckdb.from_arrow(got).fetchall()
+    assert [list(column) for column in zip(*rows, strict=True)] == [c.to_pylist() for c in data.columns]
+    views = command_of(name, columns=of[2:], wire="stored")
+    wiretool.get(server.address, views, tmp_path / "views")
+    frame = pl.read_ipc_stream(tmp_path / "views", use_pyarrow=False)
+    assert frame.to_dict(as_series=False) == data.select(of[2:]).to_pydict()
