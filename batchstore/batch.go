@@ -17,6 +17,7 @@ type Owner interface {
 // Batch is one stored record batch. It is immutable; its memory goes with its last reference.
 type Batch struct {
 	store    *Store
+	layout   *arrowipc.Layout
 	header   arrowipc.RecordBatch
 	codec    compress.Codec
 	metadata []arrowipc.KeyValue // custom_metadata of the message it came in
@@ -30,7 +31,7 @@ type Batch struct {
 // newBatch takes the body over. The caller owns the one reference.
 func (s *Store) newBatch(l *arrowipc.Layout, h arrowipc.RecordBatch, c compress.Codec, decoded []int64, body arena.Block) *Batch {
 	h.Compression = arrowipc.Compression(c)
-	b := &Batch{store: s, header: h, codec: c, decoded: decoded, body: body}
+	b := &Batch{store: s, layout: l, header: h, codec: c, decoded: decoded, body: body}
 	b.stored = storedByNode(l, &h)
 	b.refs.Store(1)
 	s.facts.Add(b.factBytes())
@@ -107,7 +108,7 @@ func (b *Batch) free() {
 	b.store.facts.Add(-b.factBytes())
 	Free(&b.body)
 	for _, d := range b.dicts {
-		d.release()
+		d.Release()
 	}
 }
 

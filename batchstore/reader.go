@@ -80,7 +80,7 @@ func (r *Reader) Read(b *Batch, rows int64, send func(*Message) error) error {
 	if asStored && (r.acceptable(b) || len(r.batch.Buffers) == 0) {
 		return r.sendStored(b, length, send)
 	}
-	return r.sendDecoded(b, rows, send)
+	return r.sendDecoded(b, []rowRange{{0, rows}}, send)
 }
 
 func (r *Reader) acceptable(b *Batch) bool {
@@ -138,117 +138,6 @@ func (r *Reader) sendStored(b *Batch, length int64, send func(*Message) error) e
 		Header: r.header.RecordBatch(&r.batch, length, b.metadata), Body: r.body, BodyLength: length,
 		Rows: r.batch.Rows, Owner: b,
 	})
-}
-
-// sendDecoded decodes the chosen columns, cuts them where they are too large, and sends them plain or encoded again.
-func (r *Reader) sendDecoded(b *Batch, rows int64, send func(*Message) error) error {
-	plain := &plainBatch{rows: b.header.Rows, nodes: r.batch.Nodes, variadic: r.batch.Variadic}
-	columns := r.projection.Schema.Layout.Columns // plain holds the chosen columns only, in the answer's order
-	decoded := int64(0)
-	// The stored ranges are positions in the stored body; offsets of r.batch are those of the body to send. Decoding
-	// reads each chosen buffer from the stored body, so it walks the spans again.
-	stored := r.storedBuffers(b)
-	var whole *scratch
-	if b.codec == compress.None {
-		plain.bufs = sliceBuffers(b.body.B, stored)
-	} else {
-		block, err := r.store.decodePlain(plain, stored, b.body.B, b.codec)
-		if err != nil {
-			return err
-		}
-		whole = newScratch(block)
-		defer whole.Release()
-		decoded = plain.bytes()
-	}
-
-	length := paddedSize(plain.bufs)
-	if r.dicts.decoding() == nil && rows == plain.rows && r.opts.Encode == compress.None && whole != nil &&
-		(r.most == 0 || length <= r.most || rows <= 1) {
-		r.batch.Compression = arrowipc.Uncompressed
-		layOut(&r.batch, plain.bufs)
-		return send(&Message{
-			Header: r.header.RecordBatch(&r.batch, length, b.metadata), Body: [][]byte{whole.block.B[:length]},
-			BodyLength: length, Rows: rows, Decoded: decoded, Owner: whole,
-		})
-	}
-	first := true
-	emit := func(m *Message) error {
-		if first {
-			m.Decoded, first = decoded, false
-		}
-		return send(m)
-	}
-	parts := int64(1)
-	if r.most > 0 {
-		share := int64(float64(length) * float64(rows) / float64(max(plain.rows, 1)))
-		parts = min(max(1, rows), max(1, ceilDiv(share, r.most)))
-	}
-	return r.sendParts(columns, []run{{b: plain, n: rows}}, parts, r.encodeAs(b), b.metadata, emit)
-}
-
-// encodeAs is the codec of a message that is made anew out of a batch.
-func (r *Reader) encodeAs(b *Batch) compress.Codec {
-	if r.opts.Encode == compress.None && b.codec != compress.None && r.opts.Accept(b.codec) {
-		return b.codec // it would have been sent so, had it not to be cut
-	}
-	return r.opts.Encode
-}
-
-// sendPart makes one message of rows of a plain batch, and cuts it again where its exact size passes the limit.
-func (r *Reader) sendPart(columns []*arrowipc.Column, part []run, c compress.Codec, meta []arrowipc.KeyValue, send func(*Message) error) error {
-	rows := totalRows(part)
-	most := r.most
-	if c != compress.None || most == 0 {
-		most = maxBody // the plain size does not tell yet
-	}
-	plan, parts, err := measure(columns, r.dicts.decoding(), part, most)
-	if err != nil {
-		return err
-	}
-	if parts > 1 {
-		return r.sendParts(columns, part, parts, c, meta, send)
-	}
-	block, err := r.store.Alloc(int(plan.bodyLen))
-	if err != nil {
-		return err
-	}
-	plain, buffers := plan.write(block.B)
-	header := arrowipc.RecordBatch{
-		Rows: rows, Nodes: plain.nodes, Buffers: buffers, Variadic: plain.variadic, Compression: arrowipc.Uncompressed,
-	}
-	encoded := int64(0)
-	if c != compress.None {
-		encoded = plain.bytes()
-		body, err := r.store.encodeBody(&header, plain.bufs, c, r.opts.Level)
-		Free(&block)
-		if err != nil {
-			return err
-		}
-		block = body
-		if n := int64(len(body.B)); r.most > 0 && n > r.most {
-			if parts := worthwhile(columns, r.dicts.decoding(), part, plan.bodyLen, ceilDiv(n, r.most)); parts > 1 {
-				Free(&block)
-				return r.sendParts(columns, part, parts, c, meta, send)
-			}
-		}
-	}
-	owner := newScratch(block)
-	defer owner.Release()
-	length := int64(len(block.B))
-	return send(&Message{
-		Header: r.header.RecordBatch(&header, length, meta), Body: [][]byte{block.B}, BodyLength: length,
-		Rows: rows, Encoded: encoded, Owner: owner,
-	})
-}
-
-func (r *Reader) sendParts(columns []*arrowipc.Column, runs []run, parts int64, c compress.Codec, meta []arrowipc.KeyValue, send func(*Message) error) error {
-	for _, part := range splitRuns(runs, totalRows(runs), parts) {
-		if err := r.sendPart(columns, part, c, meta, send); err != nil {
-			return err
-		}
-		meta = nil // a cut batch's first part keeps it
-	}
-	return nil
 }
 
 // storedBuffers are the chosen buffers' ranges in the stored body, in the answer's order.

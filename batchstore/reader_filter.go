@@ -1,0 +1,219 @@
+package batchstore
+
+import (
+	"math/bits"
+
+	"github.com/flightcache/flightcache/arrowipc"
+	"github.com/flightcache/flightcache/batchstore/arena"
+	"github.com/flightcache/flightcache/compress"
+	"github.com/flightcache/flightcache/statistics"
+)
+
+// Filter tells which rows of a batch are wanted.
+type Filter interface {
+	// Leaves are the columns that Select looks at, of the stored layout.
+	Leaves() []arrowipc.Leaf
+	// Select sets the bit of each wanted row. There is a vector for each leaf, valid until Select returns; selected has
+	// a bit for each row, all of them zero.
+	Select(vectors []*statistics.Vector, rows int64, selected []byte)
+}
+
+// ReadFiltered is Read of the rows that the reader's filter wants, at most limit of them: it gives how many there were.
+// The filter's columns are decoded; where all rows are wanted the stored bytes are sent untouched, and where none are,
+// nothing is.
+func (r *Reader) ReadFiltered(b *Batch, f *Selector, limit int64, send func(*Message) error) (int64, error) {
+	selected, decoded, err := f.rows(b)
+	if err != nil {
+		return 0, err
+	}
+	first := true
+	emit := func(m *Message) error {
+		if first {
+			m.Decoded += decoded
+			first = false
+		}
+		return send(m)
+	}
+	ranges, n := rowRanges(selected, b.Rows(), limit)
+	switch n {
+	case 0:
+		f.wasted += decoded
+		return 0, nil
+	case b.Rows():
+		return n, r.Read(b, n, emit)
+	}
+	if err := r.dicts.prepare(r, b, emit); err != nil {
+		return 0, err
+	}
+	r.gather(b)
+	return n, r.sendDecoded(b, ranges, emit)
+}
+
+// Selector runs a filter over batches of one layout. It belongs to one goroutine, which closes it.
+type Selector struct {
+	store  *Store
+	filter Filter
+	leaves []filterLeaf
+
+	selected []byte
+	wasted   int64
+}
+
+// filterLeaf is one of a filter's columns, with the values of its dictionary, if it has one, as of the last batch.
+type filterLeaf struct {
+	arrowipc.Leaf
+	ordinal int // of its dictionary; -1 for none
+	now     *Dictionary
+	values  *statistics.Vector
+	block   arena.Block // that the values lie in
+}
+
+// Selector prepares a filter for batches of a layout.
+func (s *Store) Selector(l *arrowipc.Layout, f Filter) *Selector {
+	x := &Selector{store: s, filter: f}
+	for _, leaf := range f.Leaves() {
+		fl := filterLeaf{Leaf: leaf, ordinal: -1}
+		if d := leaf.Column.Field.Dictionary; d != nil {
+			for i, layout := range l.Dictionaries {
+				if layout.ID == d.ID {
+					fl.ordinal = i
+				}
+			}
+		}
+		x.leaves = append(x.leaves, fl)
+	}
+	return x
+}
+
+// Close gives back what the selector kept between batches.
+func (f *Selector) Close() {
+	for i := range f.leaves {
+		Free(&f.leaves[i].block)
+	}
+}
+
+// Wasted is the plain bytes that were decoded of batches of which no row was wanted.
+func (f *Selector) Wasted() int64 { return f.wasted }
+
+// Count gives how many rows of a batch are wanted, and the plain bytes that had to be decoded to know.
+func (f *Selector) Count(b *Batch) (rows, decoded int64, err error) {
+	selected, decoded, err := f.rows(b)
+	if err != nil {
+		return 0, decoded, err
+	}
+	return countBits(selected, 0, b.Rows()), decoded, nil
+}
+
+// rows runs the filter over a batch. The bits are valid until the next call.
+func (f *Selector) rows(b *Batch) (selected []byte, decoded int64, err error) {
+	s := f.store
+	n := bitBytes(b.Rows())
+	if int64(cap(f.selected)) < n {
+		f.selected = make([]byte, n)
+	}
+	f.selected = f.selected[:n]
+	clear(f.selected)
+
+	plain := b.plain()
+	plain.bufs = make([][]byte, len(b.header.Buffers))
+	src := newSource(plain)
+	var wanted []int
+	for _, leaf := range f.leaves {
+		for _, p := range leaf.Parents {
+			wanted = append(wanted, p.Buf0+src.viewSums[p.View0])
+		}
+		c := leaf.Column
+		for i := c.Buf0 + src.viewSums[c.View0]; i < c.Buf1+src.viewSums[c.View1]; i++ {
+			wanted = append(wanted, i)
+		}
+	}
+	block, decoded, err := s.decodeSome(plain.bufs, b, wanted)
+	if err != nil {
+		return nil, decoded, err
+	}
+	defer Free(&block)
+	vectors := make([]*statistics.Vector, len(f.leaves))
+	for i := range f.leaves {
+		leaf := &f.leaves[i]
+		if err := leaf.prepare(s, b, &decoded); err != nil {
+			return nil, decoded, err
+		}
+		vectors[i] = src.vector(leaf.Leaf, leaf.values)
+	}
+	f.filter.Select(vectors, b.Rows(), f.selected)
+	return f.selected, decoded, nil
+}
+
+// prepare sets the values of the leaf's dictionary to those of a batch.
+func (l *filterLeaf) prepare(s *Store, b *Batch, decoded *int64) error {
+	if l.ordinal < 0 || b.dicts[l.ordinal] == l.now {
+		return nil
+	}
+	d := b.dicts[l.ordinal]
+	plain := d.values.plain()
+	block, err := s.decodePlain(plain, d.values.header.Buffers, d.values.body.B, d.values.codec)
+	if err != nil {
+		return err
+	}
+	Free(&l.block)
+	*decoded += plain.bytes()
+	l.now, l.block = d, block
+	l.values = dictionaryVector(b.layout.Dictionaries[l.ordinal].Values, plain)
+	return nil
+}
+
+// dictionaryVector is a dictionary's values as a vector; nil where they have no single value each.
+func dictionaryVector(l *arrowipc.Layout, plain *plainBatch) *statistics.Vector {
+	leaves := arrowipc.Leaves(l.Columns)
+	if len(leaves) != 1 || leaves[0].Column != l.Columns[0] {
+		return nil
+	}
+	return newSource(plain).vector(leaves[0], nil)
+}
+
+// decodeSome decodes chosen buffers of a batch into bufs at their positions. The bytes lie in the block, which the caller
+// frees, or, of a plain batch, in its body.
+func (s *Store) decodeSome(bufs [][]byte, b *Batch, chosen []int) (arena.Block, int64, error) {
+	ranges := make([]arrowipc.Buffer, len(chosen))
+	for i, k := range chosen {
+		ranges[i] = b.header.Buffers[k]
+	}
+	if b.codec == compress.None {
+		for i, x := range sliceBuffers(b.body.B, ranges) {
+			bufs[chosen[i]] = x
+		}
+		return arena.Block{}, 0, nil
+	}
+	some := &plainBatch{}
+	block, err := s.decodePlain(some, ranges, b.body.B, b.codec)
+	if err != nil {
+		return arena.Block{}, 0, err
+	}
+	for i, x := range some.bufs {
+		bufs[chosen[i]] = x
+	}
+	return block, some.bytes(), nil
+}
+
+// rowRanges gives the runs of set bits among the first rows bits, at most limit of them in all, and their sum.
+func rowRanges(set []byte, rows, limit int64) (out []rowRange, n int64) {
+	for i := int64(0); i < rows && n < limit; {
+		w := loadBits(set, i, min(64, rows-i))
+		skip := int64(bits.TrailingZeros64(w))
+		if skip >= min(64, rows-i) {
+			i += 64
+			continue
+		}
+		i += skip
+		length := int64(bits.TrailingZeros64(^(w >> skip)))
+		length = min(length, 64-skip, limit-n)
+		if k := len(out) - 1; k >= 0 && out[k].from+out[k].n == i {
+			out[k].n += length
+		} else {
+			out = append(out, rowRange{i, length})
+		}
+		i += length
+		n += length
+	}
+	return out, n
+}
