@@ -10,6 +10,7 @@ type copier struct {
 	most     int                 // bytes that the new flatbuffer may take
 	exceeded bool                // it took more; what is being built is not finished
 	decode   func(id int64) bool // dictionary encodings to leave out; nil for none
+	version  uint16              // metadata version to write instead of the one that is there; 0 keeps it
 }
 
 // replacement is a value of a slot that has been built already, for a table that is copied otherwise.
@@ -47,7 +48,11 @@ func (c *copier) table(t *table, v view, with replacement) flatbuffers.UOffsetT 
 				continue
 			}
 			if at, ok := v.at(i); ok {
-				c.scalar(v, at, size)
+				if t == messageTable && i == messageVersion && c.version != 0 {
+					c.b.PrependUint16(c.version)
+				} else {
+					c.scalar(v, at, size)
+				}
 				c.b.Slot(i)
 			}
 		}

@@ -7,8 +7,8 @@ import (
 
 // fieldParser reads the Field tables of a verified schema.
 type fieldParser struct {
-	version int16
-	path    []string // names down to the field being read
+	path   []string // names down to the field being read
+	unions bool     // there are some
 }
 
 // errorf says what is wrong with the field being read.

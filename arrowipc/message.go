@@ -8,6 +8,10 @@ const (
 	versionV5 = 4
 )
 
+// experimentalCompression is the key of the custom metadata by which Arrow 0.17 said that the buffers of a batch are
+// compressed. Read without it, they would be taken for plain.
+const experimentalCompression = "ARROW:experimental_compression"
+
 // The values of BodyCompressionMethod.
 const methodBuffer = 0
 
@@ -15,13 +19,14 @@ const methodBuffer = 0
 // and the length that come before it in a stream, and with any padding after it.
 //
 // It accepts schemas, record batches and dictionary batches of metadata version V5 and V4. (V4 differs in that its
-// unions have a validity buffer: [ParseSchema] refuses those.) The content of a schema message is checked no further
-// than its structure, for which see ParseSchema. Of a batch, it holds afterwards that
+// unions have a validity buffer: see [Layout.Upgrade].) The content of a schema message is checked no further than its
+// structure, for which see [ParseSchema]. Of a batch, it holds afterwards that
 //
 //   - rows and body length are not negative, and every buffer lies inside the body,
 //   - each node's null count is between 0 and its length,
 //   - the variadic counts are not negative and add up to no more than the number of buffers,
-//   - a compression is by buffer, with one of the codecs of [Compression].
+//   - a compression is by buffer, with one of the codecs of [Compression], and not the one that Arrow 0.17 wrote before
+//     the format had any, which only custom metadata tells.
 //
 // That the nodes and buffers are those of a schema is for the caller to check, who knows the schema.
 //
@@ -59,6 +64,12 @@ func (m *Message) Read(hdr []byte, lim Limits) error {
 		m.Dictionary, m.Delta = header.int64(dictionaryID), header.bool(dictionaryDelta)
 		if data, ok = header.table(dictionaryData); !ok {
 			return malformed("dictionary batch %d has no data", m.Dictionary)
+		}
+	}
+	for _, kv := range m.Metadata {
+		if kv.Key == experimentalCompression {
+			return unsupported("a batch with compression %.20q in its metadata %q, as Arrow 0.17 wrote it; write it with a later version",
+				kv.Value, experimentalCompression)
 		}
 	}
 	if m.Batch == nil {

@@ -106,9 +106,7 @@ func timeWidth(unit int) int {
 }
 
 func (p *fieldParser) union(ty *Type, t view) error {
-	if p.version < versionV5 {
-		return p.errorf(ErrUnsupported, "a union of metadata version V4, whose layout differs; write it as V5")
-	}
+	p.unions = true
 	mode := t.int16(0, 0)
 	if mode != 0 && mode != 1 {
 		return p.errorf(ErrUnsupported, "union mode %d", mode)

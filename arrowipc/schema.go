@@ -22,9 +22,11 @@ const prefixBytes = 8
 // it. (For FlightInfo.schema, [EncapsulatedMessage] first.) It keeps a copy of hdr.
 //
 // Beyond what [ReadMessage] checks, the types' parameters must be legal, nested types must have the children that they
-// need and no more, and the byte order must be little-endian. Unions of metadata version V4 are refused. Names need not
-// be unique; fields may share a dictionary id if their values have one type. An error about a field names it by the
-// path of names to it.
+// need and no more, and the byte order must be little-endian. Names need not be unique; fields may share a dictionary id if
+// their values have one type. An error about a field names it by the path of names to it.
+//
+// A schema of metadata version V4 that has unions is kept as one of V5, all else copied: batches are written as V5, see
+// [Layout.Upgrade], and readers go by the version when they look for the unions' buffers.
 //
 // Errors are [ErrMalformed], [ErrLimit] or [ErrUnsupported].
 func ParseSchema(hdr []byte, lim Limits) (*Schema, error) {
@@ -48,7 +50,7 @@ func ParseSchema(hdr []byte, lim Limits) (*Schema, error) {
 	if table.int16(schemaEndianness, 0) != 0 {
 		return nil, unsupported("the schema says that its data are big-endian; send them as little-endian")
 	}
-	p := fieldParser{version: m.Version}
+	var p fieldParser
 	var err error
 	if s.Fields, err = p.fields(table, schemaFields); err != nil {
 		return nil, err
@@ -58,7 +60,24 @@ func ParseSchema(hdr []byte, lim Limits) (*Schema, error) {
 	}
 	s.Metadata = table.keyValues(nil, schemaMetadata)
 	s.Layout = NewLayout(s.Fields)
+	if m.Version == versionV4 && p.unions {
+		if err := s.upgrade(); err != nil {
+			return nil, err
+		}
+	}
 	return s, nil
+}
+
+// upgrade makes the message one of metadata version V5.
+func (s *Schema) upgrade() error {
+	c := s.newCopier()
+	c.version = versionV5
+	c.b.Finish(c.table(messageTable, s.root, replacement{}))
+	if c.over() {
+		return overLimit("HeaderBytes", s.lim.HeaderBytes, int(c.b.Offset()), "bytes or more in a schema made one of V5")
+	}
+	s.keep(c.b.FinishedBytes())
+	return nil
 }
 
 // keep copies a verified header, framed for a stream.

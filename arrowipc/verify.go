@@ -1,6 +1,9 @@
 package arrowipc
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"fmt"
+)
 
 const (
 	// maxHeaderBytes caps Limits.HeaderBytes: the flatbuffers builder, which copies schemas, ends at 1 GiB.
@@ -20,9 +23,9 @@ type verifier struct {
 	tables int // visits of tables that are left
 	bytes  int // bytes that a copy in which nothing is shared may still take
 
-	fields   int // seen so far
-	depth    int // of the field being looked at
-	metadata int // bytes of custom metadata so far
+	fields   int      // seen so far
+	path     []string // names down to the field being looked at; of that itself, once it has been read
+	metadata int      // bytes of custom metadata so far
 }
 
 // verify checks a whole header, from the Message down, and gives its root table.
@@ -72,7 +75,7 @@ func (v *verifier) table(t *table, pos int) error {
 		if err := v.enterField(); err != nil {
 			return err
 		}
-		defer func() { v.depth-- }()
+		defer func() { v.path = v.path[:len(v.path)-1] }()
 	case keyValueTable:
 		if err := v.spendMetadata(keyValueCost); err != nil {
 			return err
@@ -103,6 +106,9 @@ func (v *verifier) table(t *table, pos int) error {
 		}
 		if err := v.slot(t, s, pos+offset, tag); err != nil {
 			return err
+		}
+		if t == fieldTable && i == fieldName {
+			v.path[len(v.path)-1] = string(newView(v.buf, pos).bytes(fieldName))
 		}
 	}
 	return nil
@@ -183,14 +189,24 @@ func (v *verifier) text(t *table, s *slot, end, n int) error {
 	return nil
 }
 
+// enterField counts a field whose name has not been read yet.
 func (v *verifier) enterField() error {
 	if v.fields++; v.fields > v.lim.Fields {
-		return overLimit("Fields", v.lim.Fields, v.fields, "fields or more")
+		return v.within(overLimit("Fields", v.lim.Fields, v.fields, "fields or more"))
 	}
-	if v.depth++; v.depth > v.lim.Depth {
-		return overLimit("Depth", v.lim.Depth, v.depth, "levels of nested fields or more")
+	if len(v.path) == v.lim.Depth {
+		return v.within(overLimit("Depth", v.lim.Depth, len(v.path)+1, "levels of nested fields or more"))
 	}
+	v.path = append(v.path, "")
 	return nil
+}
+
+// within says in which field the verifier is.
+func (v *verifier) within(err error) error {
+	if len(v.path) == 0 {
+		return err
+	}
+	return fmt.Errorf("%w, in field %s", err, quotePath(v.path))
 }
 
 func (v *verifier) spend(n int) error {

@@ -1,0 +1,59 @@
+package arrowipc
+
+// VersionV4 is the ordinal of metadata version V4, for [Message.Version].
+const VersionV4 = versionV4
+
+// Upgrade changes what a batch header of metadata version V4 says to what one of V5 would say: the unions of V4 have a
+// validity buffer before their type codes, those of V5 have none. The buffers' bytes stay where they are in the body. A
+// header that does not have the counts that V4 asks for is left as it is, for the caller's check to refuse.
+//
+// Nulls of a union itself have no place in V5 and are refused, as Arrow C++ refuses them. A union's null count decides, as
+// it does there; a bitmap with a null count of zero is not looked at. Errors are [ErrUnsupported], naming the column.
+func (l *Layout) Upgrade(b *RecordBatch) error {
+	unions := appendUnions(nil, l.Columns, nil)
+	if len(unions) == 0 || len(b.Nodes) != l.Node1 || len(b.Variadic) != l.View1 {
+		return nil
+	}
+	total := l.Buf1 + len(unions)
+	for _, v := range b.Variadic {
+		total += int(v)
+	}
+	if len(b.Buffers) != total {
+		return nil
+	}
+	kept := b.Buffers[:0]
+	next := 0
+	for _, x := range unions {
+		if n := b.Nodes[x.column.Node0].Nulls; n != 0 {
+			return unsupported("record batch: column %s: %d nulls in a union of metadata version V4; write it as V5, with nulls in its children",
+				quotePath(x.path), n)
+		}
+		at := x.column.Buf0 + x.before
+		for _, v := range b.Variadic[:x.column.View0] {
+			at += int(v)
+		}
+		kept = append(kept, b.Buffers[next:at]...)
+		next = at + 1
+	}
+	b.Buffers = append(kept, b.Buffers[next:]...)
+	return nil
+}
+
+// oldUnion is a union with a validity buffer.
+type oldUnion struct {
+	column *Column
+	before int // unions before it, each with a buffer that Column.Buf0 does not count
+	path   []string
+}
+
+// appendUnions appends the unions among columns and their descendants, in preorder.
+func appendUnions(out []oldUnion, columns []*Column, path []string) []oldUnion {
+	for _, c := range columns {
+		at := append(path[:len(path):len(path)], c.Field.Name)
+		if c.Kind == KindSparseUnion || c.Kind == KindDenseUnion {
+			out = append(out, oldUnion{c, len(out), at})
+		}
+		out = appendUnions(out, c.Children, at)
+	}
+	return out
+}
