@@ -3,7 +3,6 @@ package batchstore
 import (
 	"bytes"
 	"fmt"
-	"math/bits"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -16,136 +15,146 @@ import (
 // chain is one dictionary of a put as it grows. A delta, and a replacement that begins with all that was there, extend
 // the chain: indices of earlier batches mean the same in the longer dictionary, so one stored dictionary serves them
 // all. Any other replacement begins a new chain.
+//
+// The put's goroutine extends it; workers read what they took of it when their group was made, and call note.
 type chain struct {
 	layout *arrowipc.DictionaryLayout
-	parts  []*plainBatch // the values, in order; never modified, only replaced by longer ones
-	blocks []arena.Block // what the parts, and parts that were replaced, lie in
+	came   bool              // a dictionary batch has come; without one it is empty, which serves columns of nulls
+	values *dictionaryValues // replaced by a longer one, never modified
+	blocks []arena.Block     // what the values lie in
 	rows   int64
-	bytes  atomic.Int64 // of the parts' buffers; workers ask for it
+	bytes  int64
+	needs  []int64 // by nested leaf of the layout: how many values its indices ask for
 
-	mu   sync.Mutex // guards used
-	used []uint64   // bits: values that some row refers to
-	dict *Dictionary
+	// origin is the chain that this one took its values over from; it owns the blocks of those.
+	origin *chain
+
+	noting atomic.Bool // what rows refer to is noted: the dictionary may turn out worth compacting
+	mu     sync.Mutex  // guards used
+	used   []uint64    // bits: values that some row refers to
+
+	dict  *Dictionary // once it is stored
+	whole bool        // with all of its values
 }
 
-// add takes a dictionary batch's values. It reports false, and takes nothing, if they are a replacement that does not
-// extend the chain.
-func (c *chain) add(values *plainBatch, delta bool) (bool, error) {
-	if !delta {
-		extends, err := c.begins(values)
-		if !extends || err != nil {
-			return false, err
-		}
-		c.parts, c.rows = nil, 0
-		c.bytes.Store(0)
+// newChain is a dictionary without values. What rows refer to is noted if it may be compacted.
+func newChain(l *arrowipc.DictionaryLayout, nested int, compact bool) *chain {
+	c := &chain{layout: l, values: newDictionaryValues(l.Values), needs: make([]int64, nested)}
+	c.noting.Store(compact && !l.Ordered && !l.Nested)
+	return c
+}
+
+// fork is a chain of the same values that goes its own way from here: c must not be extended any more.
+func (c *chain) fork() *chain {
+	n := &chain{
+		layout: c.layout, came: c.came, values: c.values, rows: c.rows, bytes: c.bytes, needs: slices.Clone(c.needs), origin: c,
 	}
-	c.parts = append(slices.Clip(c.parts), values) // batches under way hold the old list
+	n.noting.Store(c.noting.Load())
+	return n
+}
+
+// append takes values over, and the block that they lie in.
+func (c *chain) append(values *plainBatch, block *arena.Block) {
+	if values.rows > 0 {
+		c.values = c.values.with(values)
+	}
+	if block.B != nil {
+		c.blocks = append(c.blocks, *block)
+		*block = arena.Block{}
+	}
 	c.rows += values.rows
-	c.bytes.Add(values.bytes())
+	c.bytes += values.bytes()
+	if c.rows > 8*c.bytes {
+		// Values can be many without having bytes (of type null, or in long runs). The bits would be larger than what
+		// they could save. This is for good: the notes would have gaps.
+		c.noting.Store(false)
+	}
+}
+
+// replace takes the values of a replacement, of which what the chain has already is not kept twice. It reports false,
+// and takes nothing, if they do not begin with the chain's.
+func (c *chain) replace(s *Store, values *plainBatch) (bool, error) {
+	if values.rows < c.rows {
+		return false, nil
+	}
+	if same, err := c.begins(s, values); !same || err != nil {
+		return false, err
+	}
+	if values.rows == c.rows {
+		return true, nil
+	}
+	block, tail, err := s.flatten(c.layout.Values.Columns, []run{{b: values, from: c.rows, n: values.rows - c.rows}})
+	if err != nil {
+		return false, err
+	}
+	c.append(tail, &block)
 	return true, nil
 }
 
 // begins reports whether the chain's values are the first of these, compared in canonical form, byte by byte.
-func (c *chain) begins(values *plainBatch) (bool, error) {
-	if values.rows < c.rows {
-		return false, nil
+func (c *chain) begins(s *Store, values *plainBatch) (bool, error) {
+	if c.rows == 0 {
+		return true, nil
 	}
-	var old []run
-	for _, p := range c.parts {
-		old = append(old, run{b: p, n: p.rows})
-	}
-	a, err := flatten(c.layout.Values.Columns, old)
+	columns := c.layout.Values.Columns
+	old, err := concatSize(columns, c.values.runs())
 	if err != nil {
 		return false, err
 	}
-	b, err := flatten(c.layout.Values.Columns, []run{{b: values, n: c.rows}})
+	first, err := concatSize(columns, []run{{b: values, n: c.rows}})
 	if err != nil {
 		return false, err
 	}
-	same := slices.Equal(a.nodes, b.nodes) && slices.Equal(a.variadic, b.variadic) && slices.EqualFunc(a.bufs, b.bufs, bytes.Equal)
-	return same, nil
+	if !slices.Equal(old.nodes, first.nodes) || !slices.Equal(old.variadic, first.variadic) || !slices.Equal(old.buffers, first.buffers) {
+		return false, nil // most that differ do so in a length
+	}
+	a, err := s.Alloc(int(old.bodyLen))
+	if err != nil {
+		return false, err
+	}
+	defer Free(&a)
+	b, err := s.Alloc(int(first.bodyLen))
+	if err != nil {
+		return false, err
+	}
+	defer Free(&b)
+	old.write(a.B)
+	first.write(b.B)
+	return bytes.Equal(a.B, b.B), nil
 }
 
-// flatten writes runs as one canonical batch on Go's heap.
-func flatten(columns []*arrowipc.Column, runs []run) (*plainBatch, error) {
+// flatten writes runs as one canonical batch into a block, which the caller frees.
+func (s *Store) flatten(columns []*arrowipc.Column, runs []run) (arena.Block, *plainBatch, error) {
 	plan, err := concatSize(columns, runs)
 	if err != nil {
-		return nil, err
+		return arena.Block{}, nil, err
 	}
-	b, _ := plan.write(make([]byte, plan.bodyLen))
-	return &b, nil
-}
-
-// mark notes which values rows refer to.
-func (c *chain) mark(used []uint64) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.used) < len(used) {
-		c.used = append(c.used, make([]uint64, len(used)-len(c.used))...)
+	if plan.bodyLen > s.opts.MaxDecoded {
+		return arena.Block{}, nil, fmt.Errorf("%w: it takes %d plain bytes, at most %d are taken", ErrTooLarge, plan.bodyLen, s.opts.MaxDecoded)
 	}
-	for i, w := range used {
-		c.used[i] |= w
-	}
-}
-
-// Bounds of compaction: a dictionary of at most compactBytes is not worth it, nor is one of which an eighth is used.
-const (
-	compactBytes = 64 << 10
-	compactShare = 8
-)
-
-// compactable reports whether the dictionary is such that its values may be renumbered, and large enough to ask.
-func (c *chain) compactable() bool {
-	return !c.layout.Ordered && !c.layout.Nested && c.bytes.Load() > compactBytes
-}
-
-// sparse reports whether so little of the dictionary is used that the rest should not be kept. It is asked when all
-// rows have been seen.
-func (c *chain) sparse() bool {
-	if !c.compactable() {
-		return false
-	}
-	n := 0
-	for _, w := range c.used {
-		n += bits.OnesCount64(w)
-	}
-	return int64(n) < c.rows/compactShare
-}
-
-// runs are the values to keep: all, or those in use.
-func (c *chain) runs(onlyUsed bool) []run {
-	var out []run
-	at := int64(0)
-	for _, p := range c.parts {
-		if !onlyUsed {
-			out = append(out, run{b: p, n: p.rows})
-			continue
-		}
-		for i := range p.rows {
-			if !c.isUsed(at + i) {
-				continue
-			}
-			if k := len(out) - 1; k >= 0 && out[k].b == p && out[k].from+out[k].n == i {
-				out[k].n++
-			} else {
-				out = append(out, run{b: p, from: i, n: 1})
-			}
-		}
-		at += p.rows
-	}
-	return out
-}
-
-func (c *chain) isUsed(i int64) bool {
-	return i>>6 < int64(len(c.used)) && c.used[i>>6]>>(i&63)&1 != 0
-}
-
-// store keeps the chain's values as a dictionary.
-func (c *chain) store(s *Store, codec compress.Codec, level int, onlyUsed bool) error {
-	l := c.layout.Values
-	plan, err := concatSize(l.Columns, c.runs(onlyUsed))
+	block, err := s.Alloc(int(plan.bodyLen))
 	if err != nil {
-		return fmt.Errorf("dictionary %d: %w", c.layout.ID, err)
+		return arena.Block{}, nil, err
+	}
+	b, _ := plan.write(block.B)
+	return block, &b, nil
+}
+
+// store keeps the chain's values as a dictionary: all, or only those that are noted as used.
+func (c *chain) store(s *Store, codec compress.Codec, level int, onlyUsed bool) error {
+	if o := c.origin; o != nil && !onlyUsed && o.whole && o.rows == c.rows {
+		o.dict.Retain()
+		c.dict, c.whole = o.dict, true
+		return nil
+	}
+	runs := c.values.runs()
+	if onlyUsed {
+		runs = c.usedRuns()
+	}
+	l := c.layout.Values
+	plan, err := concatSize(l.Columns, runs)
+	if err != nil {
+		return fmt.Errorf("%w: dictionary %d: %w", ErrTooLarge, c.layout.ID, err)
 	}
 	if plan.bodyLen > s.opts.MaxDecoded {
 		return fmt.Errorf("%w: dictionary %d takes %d bytes, at most %d are taken", ErrTooLarge, c.layout.ID, plan.bodyLen, s.opts.MaxDecoded)
@@ -166,6 +175,7 @@ func (c *chain) store(s *Store, codec compress.Codec, level int, onlyUsed bool) 
 		block = body
 	}
 	c.dict = s.dictionaries.intern(c.layout.ID, s.newBatch(l, header, codec, decoded, block))
+	c.whole = !onlyUsed
 	return nil
 }
 
@@ -173,9 +183,9 @@ func (c *chain) free() {
 	for i := range c.blocks {
 		Free(&c.blocks[i])
 	}
-	c.blocks, c.parts = nil, nil
+	c.blocks, c.values = nil, nil
 	if c.dict != nil {
-		c.dict.release()
+		c.dict.Release()
 		c.dict = nil
 	}
 }

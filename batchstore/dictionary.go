@@ -5,12 +5,10 @@ import (
 	"hash/maphash"
 	"slices"
 	"sync"
-
-	"github.com/flightcache/flightcache/arrowipc"
 )
 
 // Dictionary is one stored dictionary: the values that a dictionary-encoded column's indices point into. It is stored
-// as a batch of one column, immutable, and counted; its memory goes with its last reference.
+// as a batch of one column, immutable, and counted: it is the Owner of its bytes, which go with its last reference.
 //
 // A dictionary is never extended: what clients send as deltas has been put together, so that every reader, also one
 // that does not know deltas, needs one dictionary batch.
@@ -30,21 +28,24 @@ func (d *Dictionary) Decoded() int64 { return sum(d.values.decoded) }
 // StoredBytes is the length of the stored values, padding included.
 func (d *Dictionary) StoredBytes() int64 { return d.values.StoredBytes() }
 
-// retain adds a reference; the caller holds one already.
-func (d *Dictionary) retain() { d.values.Retain() }
+// Retain adds a reference; the caller holds one already.
+func (d *Dictionary) Retain() { d.values.Retain() }
 
-// release drops a reference. The last one is dropped under the table's lock, so that intern never meets a dictionary that
+// Release drops a reference. The last one is dropped under the table's lock, so that intern never meets a dictionary that
 // is about to go.
-func (d *Dictionary) release() {
+func (d *Dictionary) Release() {
 	t := d.table
 	t.mu.Lock()
-	last := d.values.refs.Add(-1) == 0
-	if last {
+	n := d.values.refs.Add(-1)
+	if n == 0 {
 		t.remove(d)
 	}
 	t.mu.Unlock()
-	if last {
+	switch {
+	case n == 0:
 		d.values.free()
+	case n < 0:
+		panic("batchstore: a dictionary was released more often than it was retained")
 	}
 }
 
@@ -63,19 +64,29 @@ func newDictionaryTable() *dictionaryTable {
 // intern gives the one dictionary of this id and content, retained, and takes the caller's reference to values over.
 // Contents are equal if they are stored in the same bytes: encoding is deterministic, and no approximation decides.
 func (t *dictionaryTable) intern(id int64, values *Batch) *Dictionary {
-	hash := maphash.Bytes(t.seed, values.body.B)
+	hash := t.hash(id, values)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, d := range t.byHash[hash] {
 		if d.id == id && sameBatch(d.values, values) {
 			d.values.Retain()
-			values.Release() // not the last of a dictionary: it was never in the table
+			values.Release() // it was never in the table
 			return d
 		}
 	}
 	d := &Dictionary{id: id, values: values, hash: hash, table: t}
 	t.byHash[hash] = append(t.byHash[hash], d)
 	return d
+}
+
+// hash tells most contents apart, also those without bytes.
+func (t *dictionaryTable) hash(id int64, values *Batch) uint64 {
+	var h maphash.Hash
+	h.SetSeed(t.seed)
+	maphash.WriteComparable(&h, id)
+	maphash.WriteComparable(&h, values.header.Rows)
+	h.Write(values.body.B)
+	return h.Sum64()
 }
 
 // remove takes a dictionary out; the caller holds the lock.
@@ -101,32 +112,4 @@ func sameBatch(a, b *Batch) bool {
 	return a.codec == b.codec && a.header.Rows == b.header.Rows && slices.Equal(a.header.Nodes, b.header.Nodes) &&
 		slices.Equal(a.header.Buffers, b.header.Buffers) && slices.Equal(a.header.Variadic, b.header.Variadic) &&
 		bytes.Equal(a.body.B, b.body.B)
-}
-
-// leaves are the columns below cols, at any depth, that are encoded with dictionaries, with the ordinal of each one's
-// dictionary among dicts.
-func leaves(cols []*arrowipc.Column, dicts []*arrowipc.DictionaryLayout) (out []leaf) {
-	ordinal := make(map[int64]int, len(dicts))
-	for i, d := range dicts {
-		ordinal[d.ID] = i
-	}
-	var walk func(cols []*arrowipc.Column)
-	walk = func(cols []*arrowipc.Column) {
-		for _, c := range cols {
-			if c.Field.Dictionary != nil {
-				out = append(out, leaf{c, ordinal[c.Field.Dictionary.ID]})
-			}
-			walk(c.Children)
-		}
-	}
-	if len(dicts) > 0 {
-		walk(cols)
-	}
-	return out
-}
-
-// leaf is a dictionary-encoded column.
-type leaf struct {
-	column     *arrowipc.Column
-	dictionary int // ordinal in the layout's Dictionaries
 }

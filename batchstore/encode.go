@@ -91,6 +91,7 @@ type builder struct {
 	message  int64                       // the most bytes of a body
 	codec    compress.Codec
 	level    int
+	made     int64               // plain bytes of batches made with dictionaries decoded, tries counted in
 	encoded  *atomic.Int64       // counts the plain bytes that were encoded
 	metadata []arrowipc.KeyValue // for the first batch made
 	out      []*Batch
@@ -140,6 +141,12 @@ func (e *builder) one(runs []run) error {
 	}
 	if plan.bodyLen > s.opts.MaxDecoded {
 		return fmt.Errorf("%w: %d rows of it take %d plain bytes, at most %d are taken", ErrTooLarge, rows, plan.bodyLen, s.opts.MaxDecoded)
+	}
+	if e.values != nil {
+		if e.made += plan.bodyLen; e.made > s.opts.MaxDecoded {
+			return fmt.Errorf("%w: its dictionary values, written out, take more than %d bytes; send smaller batches, or keep the dictionaries",
+				ErrTooLarge, s.opts.MaxDecoded)
+		}
 	}
 	block, err := s.Alloc(int(plan.bodyLen))
 	if err != nil {

@@ -86,7 +86,7 @@ func (s *Store) Ingest(schema *arrowipc.Schema, o IngestOptions) (*Ingest, error
 		}
 	}
 	in := &Ingest{
-		store: s, layout: schema.Layout, schema: kept, stored: kept.Layout, opts: o, dicts: newDictionaries(s, schema.Layout),
+		store: s, layout: schema.Layout, schema: kept, stored: kept.Layout, opts: o, dicts: newDictionaries(s, schema.Layout, o),
 		most: s.storedLimit(kept.Layout),
 		// Enough that the workers never wait for the receiver, few enough that a put stages little.
 		ahead: make(chan struct{}, s.opts.Workers+2),
@@ -109,7 +109,7 @@ func (in *Ingest) Add(ctx context.Context, m *arrowipc.Message, body arena.Block
 		src.free()
 		return in.firstError()
 	}
-	err := in.store.admit(in.layout, src, m.BodyLength)
+	err := in.store.admit(in.layout, src, m)
 	if err == nil && src.header.Rows > 0 {
 		src.limits, err = in.dicts.limits()
 	}
@@ -141,10 +141,16 @@ func (in *Ingest) Add(ctx context.Context, m *arrowipc.Message, body arena.Block
 	return nil
 }
 
-// admit checks what the header says against the layout, the body and the limits.
-func (s *Store) admit(l *arrowipc.Layout, src *arrival, bodyLength int64) error {
-	if got := int64(len(src.body.B)); got < bodyLength {
-		return fmt.Errorf("%w: the header says a body of %d bytes, %d came", ErrInvalidBatch, bodyLength, got)
+// admit checks what the header says against the layout, the body and the limits. A header of metadata version V4 is
+// made one of V5.
+func (s *Store) admit(l *arrowipc.Layout, src *arrival, m *arrowipc.Message) error {
+	if got := int64(len(src.body.B)); got < m.BodyLength {
+		return fmt.Errorf("%w: the header says a body of %d bytes, %d came", ErrInvalidBatch, m.BodyLength, got)
+	}
+	if m.Version == arrowipc.VersionV4 {
+		if err := l.Upgrade(src.header); err != nil {
+			return err
+		}
 	}
 	if err := checkCounts(l, src.header); err != nil {
 		return err

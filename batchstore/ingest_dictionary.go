@@ -11,21 +11,27 @@ import (
 
 // dictionaries are those of one put. A nil one, of a schema without dictionaries, has none; its methods then do nothing.
 // All methods but check run on the put's goroutine.
+//
+// A dictionary's values may hold indices into others. Which values those are is decided by the dictionaries that are
+// there when a batch comes, as common readers decide it, and not by those that were there when the dictionary came.
 type dictionaries struct {
 	store   *Store
 	layouts []*arrowipc.DictionaryLayout
+	compact bool     // dictionaries of which little is used may be compacted
 	leaves  []leaf   // of the put's batches
 	nested  [][]leaf // by dictionary: of its values
-	current []*chain // by dictionary; nil until it has come
+	current []*chain // by dictionary; nil until it is needed
 	all     []*chain // that were ever current
+	settled bool     // current is complete, and the indices of nested ones are in range
 }
 
-func newDictionaries(s *Store, l *arrowipc.Layout) *dictionaries {
+func newDictionaries(s *Store, l *arrowipc.Layout, o IngestOptions) *dictionaries {
 	if len(l.Dictionaries) == 0 {
 		return nil
 	}
 	d := &dictionaries{
-		store: s, layouts: l.Dictionaries, leaves: leaves(l.Columns, l.Dictionaries), current: make([]*chain, len(l.Dictionaries)),
+		store: s, layouts: l.Dictionaries, compact: !o.KeepBatches && !o.DecodeDictionaries,
+		leaves: leaves(l.Columns, l.Dictionaries), current: make([]*chain, len(l.Dictionaries)),
 	}
 	for _, x := range l.Dictionaries {
 		d.nested = append(d.nested, leaves(x.Values.Columns, l.Dictionaries))
@@ -34,15 +40,18 @@ func newDictionaries(s *Store, l *arrowipc.Layout) *dictionaries {
 }
 
 // AddDictionary takes one dictionary batch, header and body; the body is the ingest's from here on, whatever is
-// returned. Batches that come after it see it. Errors are those of Add.
+// returned. Batches that come after it see it. A dictionary that has not come when a batch needs it has no values, which
+// is right for columns that are all null. Errors are those of Add.
 func (in *Ingest) AddDictionary(ctx context.Context, m *arrowipc.Message, body arena.Block) error {
 	src := &arrival{header: m.Batch, body: body}
-	err := in.addDictionary(ctx, m, src)
-	src.free()
-	if err != nil {
-		err = fmt.Errorf("dictionary batch of id %d: %w", m.Dictionary, err)
+	defer src.free()
+	if in.failed.Load() != noGroup {
+		return in.firstError()
 	}
-	return err
+	if err := in.addDictionary(ctx, m, src); err != nil {
+		return fmt.Errorf("dictionary batch of id %d: %w", m.Dictionary, err)
+	}
+	return nil
 }
 
 func (in *Ingest) addDictionary(ctx context.Context, m *arrowipc.Message, src *arrival) error {
@@ -51,9 +60,52 @@ func (in *Ingest) addDictionary(ctx context.Context, m *arrowipc.Message, src *a
 	if !ok {
 		return fmt.Errorf("%w: no column of the schema has this dictionary", ErrInvalidBatch)
 	}
-	l := d.layouts[ordinal].Values
-	if err := in.store.admit(l, src, m.BodyLength); err != nil {
+	values, err := in.dictionaryBatch(d.layouts[ordinal].Values, m, src)
+	if err != nil {
 		return err
+	}
+	needs, err := d.needs(ordinal, values)
+	if err != nil {
+		return err
+	}
+	c := d.current[ordinal]
+	switch {
+	case m.Delta && (c == nil || !c.came):
+		return fmt.Errorf("%w: a delta to a dictionary that has not come", ErrInvalidBatch)
+	case m.Delta:
+		if c.bytes+values.bytes() > in.store.opts.MaxDecoded || c.rows+values.rows > MaxRows {
+			return fmt.Errorf("%w: it would grow over %d bytes or %d values", ErrTooLarge, in.store.opts.MaxDecoded, int64(MaxRows))
+		}
+		c.append(values, &src.body)
+	case c == nil:
+		c = d.begin(ordinal)
+		c.append(values, &src.body)
+	default:
+		extends, err := c.replace(in.store, values)
+		if err != nil {
+			return err
+		}
+		if !extends {
+			// What waits to be joined means the old dictionary.
+			if err := in.flush(ctx); err != nil {
+				return err
+			}
+			c = d.begin(ordinal)
+			c.append(values, &src.body)
+		}
+	}
+	c.came = true
+	for i, n := range needs {
+		c.needs[i] = max(c.needs[i], n)
+	}
+	d.settled = false
+	return nil
+}
+
+// dictionaryBatch gives a dictionary batch's values as plain, checked ones, which lie in src's body.
+func (in *Ingest) dictionaryBatch(l *arrowipc.Layout, m *arrowipc.Message, src *arrival) (*plainBatch, error) {
+	if err := in.store.admit(l, src, m); err != nil {
+		return nil, err
 	}
 	values := &plainBatch{rows: m.Batch.Rows, nodes: m.Batch.Nodes, variadic: m.Batch.Variadic}
 	if m.Batch.Compression == arrowipc.Uncompressed {
@@ -61,54 +113,27 @@ func (in *Ingest) addDictionary(ctx context.Context, m *arrowipc.Message, src *a
 	} else {
 		block, err := in.store.decodePlain(values, m.Batch.Buffers, src.body.B, compress.Codec(m.Batch.Compression))
 		if err != nil {
-			return fmt.Errorf("%w: %w", ErrInvalidBatch, err)
+			return nil, fmt.Errorf("%w: %w", ErrInvalidBatch, err)
 		}
 		src.free()
 		src.body = block
 		in.decoded.Add(src.decoded)
 	}
-	if err := checkPlain(l, values); err != nil {
-		return err
-	}
-	for _, x := range d.nested[ordinal] {
-		inner := d.current[x.dictionary]
-		if inner == nil {
-			return fmt.Errorf("%w: dictionary %d, which its values need, has not come", ErrInvalidBatch, d.layouts[x.dictionary].ID)
-		}
-		if _, err := checkIndices(newSource(values), x.column, inner.rows, false); err != nil {
-			return err
-		}
-	}
-	c := d.current[ordinal]
-	switch {
-	case c == nil && m.Delta:
-		return fmt.Errorf("%w: a delta to a dictionary that has not come", ErrInvalidBatch)
-	case c != nil && c.bytes.Load()+values.bytes() > in.store.opts.MaxDecoded && m.Delta:
-		return fmt.Errorf("%w: it would grow over %d bytes", ErrTooLarge, in.store.opts.MaxDecoded)
-	case c != nil:
-		extended, err := c.add(values, m.Delta)
-		if err != nil {
-			return err
-		}
-		if extended {
-			c.blocks = append(c.blocks, src.body)
-			src.body = arena.Block{}
-			return nil
+	return values, checkPlain(l, values)
+}
+
+// needs gives, by nested leaf, how many values a dictionary's values ask for. Whether there are so many is seen when a
+// batch comes: the nested dictionary may still follow.
+func (d *dictionaries) needs(ordinal int, values *plainBatch) ([]int64, error) {
+	s := newSource(values)
+	out := make([]int64, len(d.nested[ordinal]))
+	for i, x := range d.nested[ordinal] {
+		var err error
+		if out[i], err = checkIndices(s, x, noLimit); err != nil {
+			return nil, err
 		}
 	}
-	// What waits to be joined means the old dictionary.
-	if err := in.flush(ctx); err != nil {
-		return err
-	}
-	c = &chain{
-		layout: d.layouts[ordinal], parts: []*plainBatch{values}, blocks: []arena.Block{src.body},
-		rows: values.rows,
-	}
-	c.bytes.Store(values.bytes())
-	src.body = arena.Block{}
-	d.current[ordinal] = c
-	d.all = append(d.all, c)
-	return nil
+	return out, nil
 }
 
 func (d *dictionaries) ordinal(id int64) (int, bool) {
@@ -122,16 +147,57 @@ func (d *dictionaries) ordinal(id int64) (int, bool) {
 	return 0, false
 }
 
-// limits are the numbers of values as of now, by dictionary. All dictionaries must have come.
+// begin makes a new chain the current one of a dictionary. Those of dictionaries whose values hold indices into it go
+// their own way from here: their indices now mean other values.
+func (d *dictionaries) begin(ordinal int) *chain {
+	c := newChain(d.layouts[ordinal], len(d.nested[ordinal]), d.compact)
+	d.current[ordinal] = c
+	d.all = append(d.all, c)
+	changed := map[int]bool{ordinal: true}
+	for i := ordinal + 1; i < len(d.layouts) && d.layouts[ordinal].Nested; i++ { // nested ones come first
+		for _, x := range d.nested[i] {
+			if changed[x.dictionary] && !changed[i] && d.current[i] != nil {
+				changed[i] = true
+				d.current[i] = d.current[i].fork()
+				d.all = append(d.all, d.current[i])
+			}
+		}
+	}
+	return c
+}
+
+// settle makes sure that there is a chain for every dictionary and that nested indices have their values.
+func (d *dictionaries) settle() error {
+	if d.settled {
+		return nil
+	}
+	for i, c := range d.current {
+		if c == nil {
+			d.begin(i)
+		}
+	}
+	for i, c := range d.current {
+		for k, x := range d.nested[i] {
+			if have := d.current[x.dictionary].rows; c.needs[k] > have {
+				return fmt.Errorf("%w: the values of dictionary %d need %d values of dictionary %d, which has %d",
+					ErrInvalidBatch, d.layouts[i].ID, c.needs[k], d.layouts[x.dictionary].ID, have)
+			}
+		}
+	}
+	d.settled = true
+	return nil
+}
+
+// limits are the numbers of values as of now, by dictionary.
 func (d *dictionaries) limits() ([]int64, error) {
 	if d == nil {
 		return nil, nil
 	}
+	if err := d.settle(); err != nil {
+		return nil, err
+	}
 	out := make([]int64, len(d.current))
 	for i, c := range d.current {
-		if c == nil {
-			return nil, fmt.Errorf("%w: dictionary %d has not come before it", ErrInvalidBatch, d.layouts[i].ID)
-		}
 		out[i] = c.rows
 	}
 	return out, nil
@@ -150,12 +216,9 @@ func (d *dictionaries) values() map[int64]*dictionaryValues {
 	if d == nil {
 		return nil
 	}
-	out := map[int64]*dictionaryValues{}
+	out := make(map[int64]*dictionaryValues, len(d.current))
 	for _, c := range d.current {
-		if c == nil {
-			continue // no batch can be in need of it yet
-		}
-		out[c.layout.ID] = newDictionaryValues(c.layout.Values, c.parts)
+		out[c.layout.ID] = c.values
 	}
 	return out
 }
@@ -167,37 +230,12 @@ func (d *dictionaries) check(b *plainBatch, limits []int64, chains []*chain) err
 	}
 	s := newSource(b)
 	for _, x := range d.leaves {
-		c := chains[x.dictionary]
-		used, err := checkIndices(s, x.column, limits[x.dictionary], c.compactable())
-		if err != nil {
+		if _, err := checkIndices(s, x, limits[x.dictionary]); err != nil {
 			return err
 		}
-		if used != nil {
-			c.mark(used)
-		}
+		chains[x.dictionary].note(s, x)
 	}
 	return nil
-}
-
-// checkIndices checks that every valid index of a column has a value, and notes which values have one if asked.
-func checkIndices(s *source, c *arrowipc.Column, limit int64, note bool) (used []uint64, err error) {
-	if note {
-		used = make([]uint64, (limit+63)/64)
-	}
-	bitmap, indices := s.validity(c), s.buf(c, 1)
-	for i := range s.node(c).Length {
-		if !valid(bitmap, i) {
-			continue
-		}
-		k := indexAt(indices, c, i)
-		if k < 0 || k >= limit {
-			return nil, fmt.Errorf("%w: column %q: index %d at row %d, the dictionary has %d values", ErrInvalidBatch, c.Field.Name, k, i, limit)
-		}
-		if used != nil {
-			used[k>>6] |= 1 << (k & 63)
-		}
-	}
-	return used, nil
 }
 
 // close stores the dictionaries that batches use, compacted where that is worth it, and gives each batch its own. It
@@ -212,101 +250,31 @@ func (d *dictionaries) close(in *Ingest) error {
 			used[c] = true
 		}
 	}
+	numbers := map[*chain]*ranks{}
 	for _, c := range d.all {
 		if !used[c] {
 			continue
 		}
-		sparse := !in.opts.KeepBatches && c.sparse()
-		if sparse {
-			if err := d.renumber(in, c); err != nil {
-				return err
-			}
-		}
+		sparse := c.sparse()
 		if err := c.store(d.store, in.opts.Codec, in.opts.Level, sparse); err != nil {
 			return err
 		}
+		if sparse {
+			numbers[c] = newRanks(c.used)
+		}
+	}
+	if err := d.renumber(in, numbers); err != nil {
+		return err
 	}
 	for _, g := range in.groups {
 		for _, b := range g.batches {
 			for _, c := range g.chains {
-				c.dict.retain()
+				c.dict.Retain()
 				b.dicts = append(b.dicts, c.dict)
 			}
 		}
 	}
 	return nil
-}
-
-// renumber rewrites the batches that use a chain for its used values only.
-func (d *dictionaries) renumber(in *Ingest, c *chain) error {
-	number := make([]int64, c.rows)
-	next := int64(0)
-	for i := range number {
-		if c.isUsed(int64(i)) {
-			number[i] = next
-			next++
-		}
-	}
-	for _, g := range in.groups {
-		for i, b := range g.batches {
-			for _, x := range d.leaves {
-				if g.chains[x.dictionary] != c {
-					continue
-				}
-				renumbered, err := d.store.renumber(in.layout, b, x.column, number, in.opts.Level)
-				if err != nil {
-					return err
-				}
-				b.Release()
-				b = renumbered
-				g.batches[i] = b
-			}
-		}
-	}
-	return nil
-}
-
-// renumber makes a batch that differs from b in one column's indices. All other buffers are copied as stored.
-func (s *Store) renumber(l *arrowipc.Layout, b *Batch, c *arrowipc.Column, number []int64, level int) (*Batch, error) {
-	at := c.Buf0 + int(sum(b.header.Variadic[:c.View0])) // of the bitmap; the indices follow
-	one := &plainBatch{}
-	scratch, err := s.decodePlain(one, b.header.Buffers[at:at+2], b.body.B, b.codec)
-	if err != nil {
-		return nil, err
-	}
-	defer Free(&scratch)
-	bitmap, indices := one.bufs[0], one.bufs[1]
-	if len(bitmap) == 0 {
-		bitmap = nil
-	}
-	n := b.header.Nodes[c.Node0].Length
-	for i := range n {
-		if k := indexAt(indices, c, i); valid(bitmap, i) {
-			putIndex(indices, c, i, number[k])
-		} else {
-			putIndex(indices, c, i, 0)
-		}
-	}
-	h := b.header
-	h.Buffers = append([]arrowipc.Buffer(nil), h.Buffers...)
-	parts := sliceBuffers(b.body.B, h.Buffers)
-	if b.codec == compress.None {
-		parts[at+1] = indices
-	} else if parts[at+1], err = s.codecs.Append(nil, indices, b.codec, level); err != nil {
-		return nil, err
-	}
-	layOut(&h, parts)
-	body, err := s.Alloc(int(paddedSize(parts)))
-	if err != nil {
-		return nil, err
-	}
-	for i, x := range h.Buffers {
-		end := x.Offset + int64(copy(body.B[x.Offset:], parts[i]))
-		clear(body.B[end:pad8(end)])
-	}
-	renumbered := s.newBatch(l, h, b.codec, b.decoded, body)
-	renumbered.metadata = b.metadata
-	return renumbered, nil
 }
 
 func (d *dictionaries) free() {

@@ -1,6 +1,8 @@
 package batchstore
 
 import (
+	"slices"
+
 	"github.com/flightcache/flightcache/arrowipc"
 	"github.com/flightcache/flightcache/compress"
 )
@@ -13,11 +15,14 @@ type readDictionaries struct {
 
 // neededDictionary is one dictionary of the chosen columns, in the order in which they must be sent.
 type neededDictionary struct {
-	ordinal int // in the stored layout
+	ordinal int   // in the stored layout
+	nested  []int // places in needed of the dictionaries that its values hold indices into; they come before it
+	sent    bool  // for the batch that is being prepared
 	layout  *arrowipc.DictionaryLayout
 	decode  bool
 	now     *Dictionary // that the client has, or that is decoded
 	plain   *scratch    // its plain values, of one that is decoded
+	none    *dictionaryValues
 }
 
 func newReadDictionaries(stored, chosen *arrowipc.Layout, decode func(int64) bool) *readDictionaries {
@@ -30,7 +35,11 @@ func newReadDictionaries(stored, chosen *arrowipc.Layout, decode func(int64) boo
 	}
 	r := &readDictionaries{}
 	for _, d := range chosen.Dictionaries {
-		n := neededDictionary{ordinal: ordinal[d.ID], layout: d, decode: decode != nil && decode(d.ID)}
+		var nested []int
+		for _, x := range leaves(d.Values.Columns, chosen.Dictionaries) {
+			nested = append(nested, x.dictionary)
+		}
+		n := neededDictionary{nested: nested, none: newDictionaryValues(d.Values), ordinal: ordinal[d.ID], layout: d, decode: decode != nil && decode(d.ID)}
 		if n.decode && r.values == nil {
 			r.values = map[int64]*dictionaryValues{}
 		}
@@ -55,14 +64,17 @@ func (d *readDictionaries) prepare(r *Reader, b *Batch, send func(*Message) erro
 	for i := range d.needed {
 		n := &d.needed[i]
 		next := b.dicts[n.ordinal]
-		if next == n.now {
+		if !n.decode {
+			n.sent = next != n.now || d.sentNested(n)
+			if n.sent {
+				if err := r.sendDictionary(next, send); err != nil {
+					return err
+				}
+				n.now = next
+			}
 			continue
 		}
-		if !n.decode {
-			if err := r.sendDictionary(next, send); err != nil {
-				return err
-			}
-			n.now = next
+		if next == n.now {
 			continue
 		}
 		plain := next.values.plain()
@@ -74,9 +86,18 @@ func (d *readDictionaries) prepare(r *Reader, b *Batch, send func(*Message) erro
 			n.plain.Release()
 		}
 		n.now, n.plain = next, newScratch(block)
-		d.values[n.layout.ID] = newDictionaryValues(n.layout.Values, []*plainBatch{plain})
+		d.values[n.layout.ID] = n.none
+		if plain.rows > 0 {
+			d.values[n.layout.ID] = n.none.only(plain)
+		}
 	}
 	return nil
+}
+
+// sentNested reports whether a dictionary that n's values hold indices into has just been sent. Some readers look such
+// values up when n comes, others when a batch does: it is sent again for the former.
+func (d *readDictionaries) sentNested(n *neededDictionary) bool {
+	return slices.ContainsFunc(n.nested, func(i int) bool { return d.needed[i].sent })
 }
 
 func (d *readDictionaries) close() {
@@ -100,7 +121,7 @@ func (b *Batch) plain() *plainBatch {
 // put it together again, other than by deltas, which not all know.
 func (r *Reader) sendDictionary(d *Dictionary, send func(*Message) error) error {
 	v := d.values
-	m := &Message{Dictionary: true, Owner: v}
+	m := &Message{Dictionary: true, Owner: d}
 	h := v.header
 	switch {
 	case r.acceptable(v):

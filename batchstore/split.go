@@ -2,18 +2,22 @@ package batchstore
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/flightcache/flightcache/arrowipc"
 )
 
-// measure plans runs as one batch of the columns, the given dictionaries decoded, and says into how many parts they should be cut first so that no
-// body passes most bytes: 1 where they fit, and where cutting would not help.
+// measure plans runs as one batch of the columns, the given dictionaries decoded, and says into how many parts they
+// should be cut first so that no body passes most bytes: 1 where they fit, and where cutting would not help. Errors are
+// ErrTooLarge where a single row is too much for a batch.
 func measure(columns []*arrowipc.Column, values map[int64]*dictionaryValues, runs []run, most int64) (*concatPlan, int64, error) {
 	plan, err := concatDecoded(columns, runs, values)
 	rows := totalRows(runs)
 	switch {
 	case errors.Is(err, errTooBig) && rows > 1:
 		return nil, 2, nil
+	case errors.Is(err, errTooBig):
+		return nil, 0, fmt.Errorf("%w: one row: %w", ErrTooLarge, err)
 	case err != nil:
 		return nil, 0, err
 	case plan.bodyLen <= most:
