@@ -9,6 +9,8 @@ SHELL       := bash
 MAKEFLAGS   += --no-builtin-rules
 
 GO        ?= go
+MVN       ?= mvn
+CARGO     ?= cargo
 PYTHON    ?= $(shell command -v python3.11 || command -v python3)
 FUZZTIME  ?= 60s
 ADDRESS   ?= grpc://127.0.0.1:8815
@@ -78,8 +80,23 @@ build-trap:
 build-wire:
 	$(GO) build -o bin/wire ./integration/wire
 
+# Stock clients in other languages, built with the tools and the caches of their own; integration/CLIENTS.md.
+.PHONY: build-clients build-go build-java build-rust
+build-clients: build-go build-java build-rust
+build-go:
+	$(GO) build -o bin/goclient ./integration/goclient
+build-java: .cache/java/.ready
+build-rust: .cache/rust-target/.ready
+.cache/java/.ready: integration/java/pom.xml $(wildcard integration/java/src/main/java/*/*.java)
+	rm -rf .cache/java
+	$(MVN) --quiet --batch-mode -Dstyle.color=never --file $< compile
+	touch $@
+.cache/rust-target/.ready: integration/rust/Cargo.toml integration/rust/Cargo.lock $(wildcard integration/rust/src/*.rs)
+	$(CARGO) build --quiet --locked --manifest-path $< --target-dir .cache/rust-target
+	touch $@
+
 .PHONY: integration
-integration: build build-trap build-wire $(VENV)/.ready ## the built server against real clients
+integration: build build-trap build-wire build-clients $(VENV)/.ready ## the built server against real clients
 	$(GO) test $(TESTFLAGS) -count=1 ./integration/...
 	$(VENVPY) -m pytest -q integration $(PYTESTFLAGS)
 

@@ -1,0 +1,129 @@
+"""Stock clients in Python, Go, Java and Rust put every type of table and read what each of the others has put."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.flight as fl
+import pytest
+
+import compare
+import client_limits
+import clients
+from client_limits import limits_of
+from clients import ALL, Outcome
+from service import Client, Server
+
+OK = Outcome("ok")
+TABLES = clients.tables()
+OTHERS = list(clients.COMMANDS)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("zoo")
+    clients.write(made, TABLES)
+    return made
+
+
+@pytest.fixture(scope="module")
+def puts(server: Server, folder: Path) -> dict[str, Outcome]:
+    """The outcome of every put. Each client's name is the prefix of its datasets."""
+    outcomes = {}
+    with server.client() as connected:
+        for name, table in TABLES.items():
+            connected.put_to(fl.FlightDescriptor.for_path("Python", name), table.schema, table.to_batches())
+            outcomes[f"Python/{name}"] = OK
+    for client in OTHERS:
+        outcomes |= clients.run(client, server.address, folder, "put", [client])
+    return outcomes
+
+
+@pytest.fixture(scope="module")
+def python(server: Server) -> Iterator[Client]:
+    with server.client() as connected:
+        yield connected
+
+
+def _unexpected(outcome: Outcome, step: str, error: str, sometimes: bool) -> str | None:
+    """What is wrong with the outcome, if it should be ``step`` with ``error`` in its reason."""
+    if sometimes and outcome == OK:
+        return None
+    if outcome.step == (step or "ok") and error in outcome.why:
+        return None
+    return f"{outcome.step}: {outcome.why}"
+
+
+@pytest.mark.parametrize("client", OTHERS)
+def test_what_a_client_can_put(puts: dict[str, Outcome], client: str) -> None:
+    wrong = {}
+    for name in TABLES:
+        limit = next((known for known in limits_of(client, name) if known.put), None)
+        step, error = (limit.put, limit.error) if limit else ("", "")
+        if found := _unexpected(puts[f"{client}/{name}"], step, error, False):
+            wrong[name] = found
+    assert wrong == {}
+
+
+def _written(puts: dict[str, Outcome], writer: str) -> list[str]:
+    """The tables that ``writer`` has put."""
+    return [name for name in TABLES if puts[f"{writer}/{name}"] == OK]
+
+
+def _loses(writer: str, name: str) -> bool:
+    return any(limit.loses for limit in limits_of(writer, name))
+
+
+@pytest.mark.parametrize("writer", ALL)
+def test_python_reads_what_a_client_has_put(puts: dict[str, Outcome], python: Client, writer: str) -> None:
+    written = _written(puts, writer)
+    assert len(written) > 0.8 * len(TABLES)
+    for name in written:
+        limit = next((known for known in limits_of("Python", name) if known.get), None)
+        for wire in ("stored", "none"):
+            if limit:
+                with pytest.raises(pa.ArrowException, match=limit.error):
+                    python.get(f"{writer}/{name}", wire=wire)
+            elif not _loses(writer, name):
+                compare.assert_same(python.get(f"{writer}/{name}", wire=wire), TABLES[name])
+
+
+@pytest.fixture(scope="module")
+def reads(server: Server, folder: Path, puts: dict[str, Outcome]) -> dict[str, dict[str, Outcome]]:
+    """For each reader the outcome of every read; only after all of the puts."""
+    assert puts
+    return {client: clients.run(client, server.address, folder, "get", ALL) for client in OTHERS}
+
+
+@pytest.mark.parametrize("writer", ALL)
+@pytest.mark.parametrize("reader", OTHERS)
+def test_what_a_client_reads_of_a_clients_put(
+    puts: dict[str, Outcome], reads: dict[str, dict[str, Outcome]], reader: str, writer: str
+) -> None:
+    wrong = {}
+    for name in _written(puts, writer):
+        if _loses(writer, name):
+            continue
+        limit = next((known for known in limits_of(reader, name) if known.get), None)
+        step, error, sometimes = (limit.get, limit.error, limit.sometimes) if limit else ("", "", False)
+        if found := _unexpected(reads[reader][f"{writer}/{name}"], step, error, sometimes):
+            wrong[name] = found
+    assert wrong == {}
+
+
+def test_what_a_put_loses(puts: dict[str, Outcome], reads: dict[str, dict[str, Outcome]]) -> None:
+    """The limits that say so are real: of what a library no longer loses, its limit shall go."""
+    for limit in client_limits.LIMITS:
+        for name in TABLES:
+            if limit.loses and limit.covers(limit.client, name):
+                dataset = f"{limit.client}/{name}"
+                assert puts[dataset] == OK
+                assert {reads[reader][dataset].step for reader in OTHERS} & {"schema", "values"}, (limit, name)
+
+
+def test_clients_md_is_up_to_date() -> None:
+    text = client_limits.DOCUMENT.read_text(encoding="utf-8")
+    tables = client_limits.document(ALL, list(TABLES))
+    assert client_limits.placed(text, tables) == text, "run: python integration/client_limits.py"
