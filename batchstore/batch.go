@@ -6,6 +6,7 @@ import (
 	"github.com/flightcache/flightcache/arrowipc"
 	"github.com/flightcache/flightcache/batchstore/arena"
 	"github.com/flightcache/flightcache/compress"
+	"github.com/flightcache/flightcache/statistics"
 )
 
 // Owner is memory that is held by counting: Retain before it is handed on, Release when it is done with.
@@ -22,6 +23,7 @@ type Batch struct {
 	codec    compress.Codec
 	metadata []arrowipc.KeyValue // custom_metadata of the message it came in
 	dicts    []*Dictionary       // by ordinal of the layout's dictionaries; one reference each
+	measured []statistics.Column // by leaf of the layout; nil of a dictionary's values
 	decoded  []int64             // by field node: bytes of the node's own plain buffers, unpadded
 	stored   []int64             // by field node: bytes of the node's own stored buffers
 	body     arena.Block
@@ -29,9 +31,9 @@ type Batch struct {
 }
 
 // newBatch takes the body over. The caller owns the one reference.
-func (s *Store) newBatch(l *arrowipc.Layout, h arrowipc.RecordBatch, c compress.Codec, decoded []int64, body arena.Block) *Batch {
+func (s *Store) newBatch(l *arrowipc.Layout, h arrowipc.RecordBatch, c compress.Codec, decoded []int64, measured []statistics.Column, body arena.Block) *Batch {
 	h.Compression = arrowipc.Compression(c)
-	b := &Batch{store: s, layout: l, header: h, codec: c, decoded: decoded, body: body}
+	b := &Batch{store: s, layout: l, header: h, codec: c, decoded: decoded, measured: measured, body: body}
 	b.stored = storedByNode(l, &h)
 	b.refs.Store(1)
 	s.facts.Add(b.factBytes())
@@ -40,7 +42,11 @@ func (s *Store) newBatch(l *arrowipc.Layout, h arrowipc.RecordBatch, c compress.
 
 // factBytes is what the batch takes on the Go heap, to within a few words.
 func (b *Batch) factBytes() int64 {
-	return 256 + 16*int64(len(b.header.Nodes)+len(b.header.Buffers)) + 8*int64(len(b.header.Variadic)+len(b.decoded)+len(b.stored))
+	measured := int64(0)
+	for i := range b.measured {
+		measured += b.measured[i].Bytes()
+	}
+	return 256 + measured + 16*int64(len(b.header.Nodes)+len(b.header.Buffers)) + 8*int64(len(b.header.Variadic)+len(b.decoded)+len(b.stored))
 }
 
 // storedByNode adds up the stored lengths of each node's own buffers.
@@ -82,6 +88,9 @@ func (b *Batch) Codec() compress.Codec { return b.codec }
 func (b *Batch) Node(i int) struct{ Decoded, Stored, Nulls int64 } {
 	return struct{ Decoded, Stored, Nulls int64 }{b.decoded[i], b.stored[i], b.header.Nodes[i].Nulls}
 }
+
+// Statistics are those of the leaves of the schema's layout, in the order of arrowipc.Leaves. They are the batch's own.
+func (b *Batch) Statistics() []statistics.Column { return b.measured }
 
 // EachDictionary calls f with every dictionary that the batch needs. A key is the same for batches that share the
 // dictionary, and only for these. Sizes are bytes, as of [Dictionary].

@@ -174,7 +174,7 @@ func (c *chain) store(s *Store, codec compress.Codec, level int, onlyUsed bool) 
 		}
 		block = body
 	}
-	c.dict = s.dictionaries.intern(c.layout.ID, s.newBatch(l, header, codec, decoded, block))
+	c.dict = s.dictionaries.intern(c.layout.ID, s.newBatch(l, header, codec, decoded, nil, block))
 	c.whole = !onlyUsed
 	return nil
 }

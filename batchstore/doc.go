@@ -9,8 +9,8 @@
 //
 // # Invariants
 //
-//   - A [Batch] never changes. Its buffers lie in the order of the schema's preorder, each begins at a multiple of 8,
-//     and the bytes between them are zero: adjacent columns are one range.
+//   - A [Batch] never changes. Its buffers lie in the order of the schema's preorder, each begins at a multiple of 8, and
+//     less than 64 bytes of padding lie between them: adjacent columns are one range.
 //   - No body is kept that was not checked: counts, ranges, offsets and run ends are those of the schema, so that no
 //     reader of it can be led out of its buffers.
 //   - A body of more than MaxMessage bytes, or of more than MaxBatchRows rows or MaxBatchBytes decoded, is stored only

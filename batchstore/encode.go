@@ -46,10 +46,14 @@ func (in *Ingest) encode(g *group) (out []*Batch, err error) {
 		}
 		runs[i] = run{b: b, from: 0, n: b.rows}
 	}
-	e := &builder{store: s, columns: in.layout.Columns, values: g.values, stored: in.stored, message: in.most, codec: in.opts.Codec, level: in.opts.Level, encoded: &in.encoded}
+	e := &builder{store: s, columns: in.layout.Columns, values: g.decode, dictionaries: g.values, measurer: in.measurer, stored: in.stored, message: in.most, codec: in.opts.Codec, level: in.opts.Level, encoded: &in.encoded}
 	if len(sources) == 1 {
 		e.metadata = sources[0].metadata
-		if b := in.keep(sources[0], runs[0].b); b != nil {
+		b, err := in.keep(sources[0], runs[0].b, g.values)
+		if err != nil {
+			return nil, batchError(sources[0].index, err)
+		}
+		if b != nil {
 			b.metadata = e.metadata
 			return []*Batch{b}, nil
 		}
@@ -62,33 +66,41 @@ func (in *Ingest) encode(g *group) (out []*Batch, err error) {
 }
 
 // keep stores a received batch by taking its body over, or gives nil where it has to be rewritten.
-func (in *Ingest) keep(src *arrival, b *plainBatch) *Batch {
+func (in *Ingest) keep(src *arrival, b *plainBatch, values map[int64]*dictionaryValues) (*Batch, error) {
 	o := in.store.opts
 	if in.stored != in.layout {
-		return nil
+		return nil, nil
 	}
 	arrived := compress.Codec(src.header.Compression)
 	if arrived != in.opts.Codec && (arrived == compress.None || !in.opts.KeepArriving) {
-		return nil
+		return nil, nil
 	}
 	if int64(len(src.body.B)) > in.most || b.rows > o.MaxBatchRows || src.decoded > o.MaxBatchBytes {
-		return nil
+		return nil, nil
 	}
 	if !canonical(in.layout, b, src.header.Buffers, int64(len(src.body.B))) {
-		return nil
+		return nil, nil
+	}
+	measured, err := in.measurer.measure(b, values)
+	if err != nil {
+		return nil, err
 	}
 	body := src.body
 	src.body = arena.Block{}
-	return in.store.newBatch(in.layout, *src.header, arrived, decodedByNode(in.layout, b), body)
+	return in.store.newBatch(in.layout, *src.header, arrived, decodedByNode(in.layout, b), measured, body), nil
 }
 
 // builder makes stored batches out of runs of plain rows.
 type builder struct {
-	store    *Store
-	columns  []*arrowipc.Column          // of the runs
-	values   map[int64]*dictionaryValues // dictionaries to be decoded
-	stored   *arrowipc.Layout            // of the batches made
-	message  int64                       // the most bytes of a body
+	store   *Store
+	columns []*arrowipc.Column          // of the runs
+	values  map[int64]*dictionaryValues // dictionaries to be decoded
+
+	dictionaries map[int64]*dictionaryValues // all dictionaries
+	measurer     *measurer
+
+	stored   *arrowipc.Layout // of the batches made
+	message  int64            // the most bytes of a body
 	codec    compress.Codec
 	level    int
 	made     int64               // plain bytes of batches made with dictionaries decoded, tries counted in
@@ -155,8 +167,13 @@ func (e *builder) one(runs []run) error {
 	plain, buffers := plan.write(block.B)
 	header := arrowipc.RecordBatch{Rows: rows, Nodes: plain.nodes, Buffers: buffers, Variadic: plain.variadic}
 	decoded := decodedByNode(e.stored, &plain)
+	measured, err := e.measurer.measure(&plain, e.dictionaries)
+	if err != nil {
+		Free(&block)
+		return err
+	}
 	if e.codec == compress.None {
-		e.append(s.newBatch(e.stored, header, compress.None, decoded, block))
+		e.append(s.newBatch(e.stored, header, compress.None, decoded, measured, block))
 		return nil
 	}
 	defer Free(&block)
@@ -171,7 +188,7 @@ func (e *builder) one(runs []run) error {
 			return e.split(runs, rows, parts)
 		}
 	}
-	e.append(s.newBatch(e.stored, header, e.codec, decoded, body))
+	e.append(s.newBatch(e.stored, header, e.codec, decoded, measured, body))
 	return nil
 }
 

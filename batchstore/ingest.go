@@ -29,12 +29,13 @@ type IngestOptions struct {
 // Ingest turns the batches of one put into stored ones. It belongs to one goroutine. Every Ingest ends with Finish or
 // Abort; Abort after Finish does nothing.
 type Ingest struct {
-	store  *Store
-	layout *arrowipc.Layout // of the batches that come
-	schema *arrowipc.Schema // of the batches that are kept
-	stored *arrowipc.Layout // and its layout
-	opts   IngestOptions
-	dicts  *dictionaries // nil if the schema has none
+	store    *Store
+	layout   *arrowipc.Layout // of the batches that come
+	schema   *arrowipc.Schema // of the batches that are kept
+	stored   *arrowipc.Layout // and its layout
+	opts     IngestOptions
+	dicts    *dictionaries // nil if the schema has none
+	measurer *measurer
 
 	received int   // record batches so far, for messages
 	most     int64 // bytes of a stored body
@@ -70,7 +71,8 @@ const noGroup = math.MaxInt64
 type group struct {
 	sources []*arrival
 	chains  []*chain                    // the dictionaries of its sources
-	values  map[int64]*dictionaryValues // and their values, if they are to be decoded
+	values  map[int64]*dictionaryValues // and their values
+	decode  map[int64]*dictionaryValues // those of them that are to be decoded
 	batches []*Batch
 	err     error
 }
@@ -86,7 +88,7 @@ func (s *Store) Ingest(schema *arrowipc.Schema, o IngestOptions) (*Ingest, error
 		}
 	}
 	in := &Ingest{
-		store: s, layout: schema.Layout, schema: kept, stored: kept.Layout, opts: o, dicts: newDictionaries(s, schema.Layout, o),
+		store: s, layout: schema.Layout, schema: kept, stored: kept.Layout, measurer: newMeasurer(kept.Layout), opts: o, dicts: newDictionaries(s, schema.Layout, o),
 		most: s.storedLimit(kept.Layout),
 		// Enough that the workers never wait for the receiver, few enough that a put stages little.
 		ahead: make(chan struct{}, s.opts.Workers+2),
@@ -188,8 +190,9 @@ func (in *Ingest) flush(ctx context.Context) error {
 // submit queues a group. It waits while too much of this put is on its way already.
 func (in *Ingest) submit(ctx context.Context, sources []*arrival) error {
 	g := &group{sources: sources, chains: in.dicts.snapshot()}
+	g.values = in.dicts.values()
 	if in.opts.DecodeDictionaries {
-		g.values = in.dicts.values()
+		g.decode = g.values
 	}
 	select {
 	case in.ahead <- struct{}{}:

@@ -158,14 +158,14 @@ func (l *filterLeaf) prepare(s *Store, b *Batch, decoded *int64) error {
 	Free(&l.block)
 	*decoded += plain.bytes()
 	l.now, l.block = d, block
-	l.values = dictionaryVector(b.layout.Dictionaries[l.ordinal].Values, plain)
+	l.values = dictionaryVector(b.layout.Dictionaries[l.ordinal].Values.Columns[0], plain)
 	return nil
 }
 
 // dictionaryVector is a dictionary's values as a vector; nil where they have no single value each.
-func dictionaryVector(l *arrowipc.Layout, plain *plainBatch) *statistics.Vector {
-	leaves := arrowipc.Leaves(l.Columns)
-	if len(leaves) != 1 || leaves[0].Column != l.Columns[0] {
+func dictionaryVector(c *arrowipc.Column, plain *plainBatch) *statistics.Vector {
+	leaves := arrowipc.Leaves([]*arrowipc.Column{c})
+	if len(leaves) != 1 || leaves[0].Column != c {
 		return nil
 	}
 	return newSource(plain).vector(leaves[0], nil)

@@ -76,7 +76,7 @@ func (s *Store) renumber(l *arrowipc.Layout, b *Batch, columns []renumbering, le
 		end := x.Offset + int64(copy(body.B[x.Offset:], parts[i]))
 		clear(body.B[end:pad8(end)])
 	}
-	renumbered := s.newBatch(l, h, b.codec, b.decoded, body)
+	renumbered := s.newBatch(l, h, b.codec, b.decoded, b.measured, body)
 	renumbered.metadata = b.metadata
 	return renumbered, nil
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/flightcache/flightcache/arrowipc"
+	"github.com/flightcache/flightcache/statistics"
 )
 
 // Options configures a [Catalog]. The zero value is ready to use.
@@ -115,8 +116,9 @@ func (c *Catalog) Clear() {
 // nextID makes a generation id: the instance keeps ids of different runs apart, the counter those of one run.
 func (c *Catalog) nextID() string { return fmt.Sprintf("%s-%d", c.instance, c.counter.Add(1)) }
 
-func newGeneration(name, id string, schema *arrowipc.Schema, codec string, now time.Time) *Generation {
+func newGeneration(name, id string, schema *arrowipc.Schema, leaves []arrowipc.Leaf, codec string, now time.Time) *Generation {
 	g := &Generation{
+		Leaves: leaves, Statistics: make([]statistics.Column, len(leaves)),
 		Dataset: name, ID: id, Schema: schema, Codec: codec, Created: now,
 		Nodes: make([]NodeFacts, schema.Layout.Node1), Dictionaries: map[int64]DictionaryFacts{}, known: map[any]bool{},
 	}

@@ -61,14 +61,15 @@ func (p *Put) check(old *Generation, mismatch error) error {
 // when the dataset's schema has changed since Begin.
 func (p *Put) Commit(batches []Batch, codec string) (*Generation, error) {
 	c := p.c
-	totals := addUp(batches, p.schema.Layout.Node1) // before the lock: it takes its time for many wide batches
+	leaves := arrowipc.Leaves(p.schema.Layout.Columns)
+	totals := addUp(batches, p.schema.Layout, leaves) // before the lock: it takes its time for many wide batches
 	c.mu.Lock()
 	old := c.datasets[p.name]
 	if err := p.check(old, ErrConflict); err != nil {
 		c.mu.Unlock()
 		return nil, err
 	}
-	g := newGeneration(p.name, c.nextID(), p.schema, codec, c.now())
+	g := newGeneration(p.name, c.nextID(), p.schema, leaves, codec, c.now())
 	if p.mode == Append && old != nil {
 		g.Schema = old.Schema // the first metadata stays
 		for _, b := range old.Batches {
@@ -77,7 +78,9 @@ func (p *Put) Commit(batches []Batch, codec string) (*Generation, error) {
 		// Appending may write behind the old list's end, where no other generation looks: commits serialise, and only
 		// the newest list is ever appended to.
 		g.Batches = append(old.Batches, batches...)
+		g.Leaves = old.Leaves
 		copy(g.Nodes, old.Nodes)
+		copy(g.Statistics, old.Statistics)
 		g.Rows, g.Decoded, g.Stored = old.Rows, old.Decoded, old.Stored
 		g.Dictionaries, g.known = maps.Clone(old.Dictionaries), old.known // nobody asks the old one again
 	} else {

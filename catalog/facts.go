@@ -2,7 +2,11 @@ package catalog
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
+
+	"github.com/flightcache/flightcache/arrowipc"
+	"github.com/flightcache/flightcache/statistics"
 )
 
 // Facts are what is told about a generation, under the same keys in a put's result, in describe and in a FlightInfo's
@@ -26,6 +30,26 @@ type ColumnFacts struct {
 	DecodedBytes int64  `json:"decoded_bytes"`
 	StoredBytes  int64  `json:"stored_bytes"`
 	NullCount    int64  `json:"null_count"`
+
+	BoundFacts
+	Fields []FieldFacts `json:"fields,omitempty"` // of a struct: its leaves
+}
+
+// BoundFacts bound the values that are neither null nor NaN; a bound is absent where there is no such value, or where
+// there is no such bound. Exact says that both are values of the column.
+type BoundFacts struct {
+	Min    any  `json:"min,omitempty"`
+	Max    any  `json:"max,omitempty"`
+	Exact  bool `json:"exact,omitempty"`
+	HasNaN bool `json:"has_nan,omitempty"`
+}
+
+// FieldFacts are the facts of one leaf of a struct.
+type FieldFacts struct {
+	Path      string `json:"path"` // dotted, from the top
+	Type      string `json:"type"`
+	NullCount int64  `json:"null_count"` // nulls of the structs around it counted in
+	BoundFacts
 }
 
 // Facts gathers the facts of the generation.
@@ -35,19 +59,44 @@ func (g *Generation) Facts() Facts {
 		StoredBytes: g.Stored, Codec: g.Codec, Created: g.Created.UTC().Format(time.RFC3339Nano),
 		Columns: make([]ColumnFacts, 0, len(g.Schema.Layout.Columns)),
 	}
+	leaf := 0 // the next one: leaves come in the order of the columns
 	for _, c := range g.Schema.Layout.Columns {
 		n := g.Column(c)
-		f.Columns = append(f.Columns, ColumnFacts{
+		column := ColumnFacts{
 			Name: c.Field.Name, Type: c.Field.TypeString(), DecodedBytes: n.Decoded, StoredBytes: n.Stored, NullCount: n.Nulls,
-		})
+		}
+		for ; leaf < len(g.Leaves) && g.Leaves[leaf].Column.Node0 < c.Node1; leaf++ {
+			l, st := g.Leaves[leaf], g.Statistics[leaf]
+			if l.Column == c {
+				column.NullCount, column.BoundFacts = st.Nulls, boundFacts(c.Field, st)
+				continue
+			}
+			column.Fields = append(column.Fields, FieldFacts{
+				Path: strings.Join(l.Path, "."), Type: l.Column.Field.TypeString(), NullCount: st.Nulls,
+				BoundFacts: boundFacts(l.Column.Field, st),
+			})
+		}
+		f.Columns = append(f.Columns, column)
 	}
 	return f
+}
+
+func boundFacts(f *arrowipc.Field, c statistics.Column) (b BoundFacts) {
+	if c.HasMin {
+		b.Min = c.Min.JSON(f)
+	}
+	if c.HasMax {
+		b.Max = c.Max.JSON(f)
+	}
+	b.Exact = c.HasMin && c.HasMax && c.MinExact && c.MaxExact
+	b.HasNaN = c.HasNaN
+	return b
 }
 
 // FactsJSON is Facts as one JSON object. The bytes are shared by all callers and not to be modified.
 func (g *Generation) FactsJSON() []byte {
 	g.factsOnce.Do(func() {
-		// Facts holds strings and integers only: it always marshals. Invalid UTF-8 in a column name becomes U+FFFD.
+		// Facts holds strings, numbers that JSON has, and booleans only: it always marshals. Invalid UTF-8 in a column name becomes U+FFFD.
 		g.facts, _ = json.Marshal(g.Facts())
 	})
 	return g.facts

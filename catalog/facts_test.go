@@ -16,16 +16,20 @@ import (
 
 // The JSON of a generation's facts, byte by byte but for the generation's random id.
 func TestFactsJSON(t *testing.T) {
-	schema := buildSchema(t, "", int64Field("n<&>"), structField("p", int64Field("x"), utf8Field("y")))
+	schema := buildSchema(t, "", int64Field("n<&>"), structField("p", int64Field("x"), structField("q", int64Field("y"))))
 	c := newCatalog()
 	put(t, c, "travel/flights", Replace, schema, 1, 2) // 2 and 3 rows, 72 and 80 stored bytes
 	g := current(t, c, "travel/flights")
 	defer g.Release()
 	// Node i of a batch of r rows has 8r(i+1) plain and 3r(i+1)+8 stored bytes, (id+i) mod (r+1) nulls.
-	want := `{"dataset":"travel/flights","generation":"` + g.ID + `","rows":5,"batches":2,"decoded_bytes":400,"stored_bytes":152,` +
+	// The bounds of a leaf are the id and ten times the id.
+	bounds := `"min":1,"max":20,"exact":true`
+	want := `{"dataset":"travel/flights","generation":"` + g.ID + `","rows":5,"batches":2,"decoded_bytes":600,"stored_bytes":152,` +
 		`"codec":"zstd","created":"2024-02-29T11:00:00.005Z","columns":[` +
-		`{"name":"n\u003c\u0026\u003e","type":"int64","decoded_bytes":40,"stored_bytes":31,"null_count":3},` +
-		`{"name":"p","type":"struct\u003cx: int64, y: string\u003e","decoded_bytes":360,"stored_bytes":183,"null_count":5}]}`
+		`{"name":"n\u003c\u0026\u003e","type":"int64","decoded_bytes":40,"stored_bytes":31,"null_count":3,` + bounds + `},` +
+		`{"name":"p","type":"struct\u003cx: int64, q: struct\u003cy: int64\u003e\u003e","decoded_bytes":560,"stored_bytes":274,` +
+		`"null_count":5,"fields":[{"path":"p.x","type":"int64","null_count":0,` + bounds + `},` +
+		`{"path":"p.q.y","type":"int64","null_count":4,` + bounds + `}]}]}`
 	if got := string(g.FactsJSON()); got != want {
 		t.Errorf("facts\n%s\nwant\n%s", got, want)
 	}

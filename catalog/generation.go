@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/flightcache/flightcache/arrowipc"
+	"github.com/flightcache/flightcache/statistics"
 )
 
 // Batch is one stored record batch as the catalogue sees it. It is immutable and counted.
@@ -20,6 +21,8 @@ type Batch interface {
 	// EachDictionary calls f with every dictionary that the batch needs. A key is the same for batches that share the
 	// dictionary, and only for these. Sizes are bytes, of the values decoded (unpadded) and as stored.
 	EachDictionary(f func(key any, id, decoded, stored int64))
+	// Statistics are those of the leaves of the schema's layout, in the order of arrowipc.Leaves. Not to be modified.
+	Statistics() []statistics.Column
 	// Retain adds a reference, Release drops one; the payload goes with the last.
 	Retain()
 	Release()
@@ -45,6 +48,9 @@ type Generation struct {
 	Decoded int64       // bytes of all plain buffers, unpadded, dictionaries once
 	Stored  int64       // bytes of all stored bodies, dictionaries once
 	Nodes   []NodeFacts // totals by field node, in the preorder of Schema.Layout
+
+	Leaves     []arrowipc.Leaf     // of Schema.Layout
+	Statistics []statistics.Column // of all batches, by leaf
 
 	Dictionaries map[int64]DictionaryFacts // by id
 	known        map[any]bool              // keys of the dictionaries counted so far; guarded by the catalogue's lock
@@ -102,7 +108,8 @@ func (g *Generation) Release() {
 type totals struct {
 	rows, decoded, stored int64
 	nodes                 []NodeFacts
-	dictionaries          []dictionary // each once
+	statistics            []statistics.Column // by leaf
+	dictionaries          []dictionary        // each once
 }
 
 type dictionary struct {
@@ -110,9 +117,9 @@ type dictionary struct {
 	id, decoded, stored int64
 }
 
-// addUp adds up batches of so many field nodes.
-func addUp(batches []Batch, nodes int) totals {
-	t := totals{nodes: make([]NodeFacts, nodes)}
+// addUp adds up batches of a layout.
+func addUp(batches []Batch, l *arrowipc.Layout, leaves []arrowipc.Leaf) totals {
+	t := totals{nodes: make([]NodeFacts, l.Node1), statistics: make([]statistics.Column, len(leaves))}
 	known := map[any]bool{}
 	for _, b := range batches {
 		t.rows += b.Rows()
@@ -123,6 +130,9 @@ func addUp(batches []Batch, nodes int) totals {
 			t.nodes[i].Stored += f.Stored
 			t.nodes[i].Nulls += f.Nulls
 			t.decoded += f.Decoded
+		}
+		for i, c := range b.Statistics() {
+			t.statistics[i].Merge(c, statistics.ClassOf(leaves[i].Column.Field))
 		}
 		b.EachDictionary(func(key any, id, decoded, stored int64) {
 			if !known[key] {
@@ -143,6 +153,9 @@ func (g *Generation) add(t totals) {
 		g.Nodes[i].Decoded += f.Decoded
 		g.Nodes[i].Stored += f.Stored
 		g.Nodes[i].Nulls += f.Nulls
+	}
+	for i, c := range t.statistics {
+		g.Statistics[i].Merge(c, statistics.ClassOf(g.Leaves[i].Column.Field))
 	}
 	for _, d := range t.dictionaries {
 		if g.known[d.key] {

@@ -9,11 +9,13 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/flightcache/flightcache/arrowipc"
+	"github.com/flightcache/flightcache/statistics"
 )
 
 // fakeBatch is a batch without a payload that counts its references and objects to every wrong one.
 type fakeBatch struct {
 	dictionaries []fakeDictionary
+	statistics   []statistics.Column
 	t            rapid.TB
 	id           int
 	rows         int64
@@ -50,6 +52,8 @@ func (b *fakeBatch) EachDictionary(f func(key any, id, decoded, stored int64)) {
 	}
 }
 
+func (b *fakeBatch) Statistics() []statistics.Column { return b.statistics }
+
 func (b *fakeBatch) Release() {
 	if b.refs.Add(-1) < 0 {
 		b.t.Errorf("batch %d was released more often than it was retained", b.id)
@@ -62,6 +66,12 @@ func batches(t testing.TB, schema *arrowipc.Schema, ids ...int) ([]*fakeBatch, [
 	var list []Batch
 	for _, id := range ids {
 		b := newBatch(t, schema, id)
+		for _, leaf := range arrowipc.Leaves(schema.Layout.Columns) {
+			b.statistics = append(b.statistics, statistics.Column{
+				Rows: b.rows, Nulls: b.nodes[leaf.Column.Node0].Nulls, HasMin: true, HasMax: true, MinExact: true, MaxExact: true,
+				Min: statistics.Int(int64(id)), Max: statistics.Int(int64(10 * id)),
+			})
+		}
 		fakes, list = append(fakes, b), append(list, b)
 	}
 	return fakes, list

@@ -10,6 +10,7 @@ import (
 	"github.com/flightcache/flightcache/arrowipc"
 	"github.com/flightcache/flightcache/catalog"
 	"github.com/flightcache/flightcache/descriptors"
+	"github.com/flightcache/flightcache/statistics"
 )
 
 // countedBatch is a batch of which nothing may be asked once its generation is committed: planning is done from the
@@ -20,6 +21,7 @@ type countedBatch struct {
 	committed bool
 
 	dictionaries []fakeDictionary
+	statistics   []statistics.Column
 }
 
 func (b *countedBatch) ask() {
@@ -28,11 +30,13 @@ func (b *countedBatch) ask() {
 	}
 }
 
-func (b *countedBatch) Rows() int64                  { b.ask(); return b.rows }
-func (b *countedBatch) StoredBytes() int64           { b.ask(); return 8 }
-func (b *countedBatch) Node(i int) catalog.NodeFacts { b.ask(); return b.nodes[i] }
-func (b *countedBatch) Retain()                      { b.ask() }
-func (b *countedBatch) Release()                     { b.ask() }
+func (b *countedBatch) Rows() int64                     { b.ask(); return b.rows }
+func (b *countedBatch) StoredBytes() int64              { b.ask(); return 8 }
+func (b *countedBatch) Node(i int) catalog.NodeFacts    { b.ask(); return b.nodes[i] }
+func (b *countedBatch) Retain()                         { b.ask() }
+func (b *countedBatch) Statistics() []statistics.Column { b.ask(); return b.statistics }
+
+func (b *countedBatch) Release() { b.ask() }
 
 func (b *countedBatch) EachDictionary(f func(key any, id, decoded, stored int64)) {
 	b.ask()
