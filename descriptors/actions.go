@@ -12,9 +12,10 @@ const (
 	ActionDrop        = "drop"
 	ActionDescribe    = "describe"
 	ActionServerStats = "server_stats"
+	ActionStatistics  = "statistics"
 )
 
-// Action is the request of one DoAction: a [Drop], a [Describe] or a [ServerStats].
+// Action is the request of one DoAction: a [Drop], a [Describe], a [ServerStats] or a [Statistics].
 type Action interface {
 	// ActionName returns the action's type as DoAction has it.
 	ActionName() string
@@ -42,6 +43,16 @@ type ServerStats struct {
 	Dataset Name
 }
 
+// Statistics asks for what is known of the values of columns.
+type Statistics struct {
+	// Dataset is the dataset.
+	Dataset Name
+	// Columns are the columns; nil is all, and an empty slice that is not nil is none.
+	Columns []Column
+	// PerBatch asks for the statistics of each stored batch beside those of the whole.
+	PerBatch bool
+}
+
 // ActionName returns [ActionDrop].
 func (Drop) ActionName() string { return ActionDrop }
 
@@ -50,6 +61,9 @@ func (Describe) ActionName() string { return ActionDescribe }
 
 // ActionName returns [ActionServerStats].
 func (ServerStats) ActionName() string { return ActionServerStats }
+
+// ActionName returns [ActionStatistics].
+func (Statistics) ActionName() string { return ActionStatistics }
 
 // Marshal returns the body as canonical JSON.
 func (a Drop) Marshal() []byte {
@@ -77,6 +91,19 @@ func (a ServerStats) Marshal() []byte {
 	return e.finish()
 }
 
+// Marshal returns the body as canonical JSON.
+func (a Statistics) Marshal() []byte {
+	var e encoder
+	e.text("dataset", string(a.Dataset))
+	if a.Columns != nil {
+		list(&e, "columns", a.Columns, Column.append)
+	}
+	if a.PerBatch {
+		e.boolean("per_batch", true)
+	}
+	return e.finish()
+}
+
 var (
 	dropKeys = []key[Drop]{
 		datasetKey(true, func(a *Drop) *Name { return &a.Dataset }),
@@ -87,21 +114,43 @@ var (
 	}
 	describeActionKeys = []key[Describe]{datasetKey(true, func(a *Describe) *Name { return &a.Dataset })}
 	serverStatsKeys    = []key[ServerStats]{datasetKey(false, func(a *ServerStats) *Name { return &a.Dataset })}
+	statisticsKeys     = []key[Statistics]{
+		datasetKey(true, func(a *Statistics) *Name { return &a.Dataset }),
+		{name: "columns", doc: "a list of names, dotted paths or ordinals; absent: all", parse: func(d *decoder, at string, a *Statistics) (err error) {
+			a.Columns, err = d.columns(at)
+			return err
+		}},
+		{name: "per_batch", doc: "true: of each stored batch too", parse: func(d *decoder, at string, a *Statistics) (err error) {
+			a.PerBatch, err = d.boolean(at)
+			return err
+		}},
+	}
 )
 
-// actionRow is one row of the table of actions. One without parse is part of the grammar and not supported yet.
+// actionRow is one row of the table of actions.
 type actionRow struct {
 	name, doc string
 	keys      []Key
+	notYet    bool // refused, though it has a parser: what it asks for is not built yet
 	parse     func(body []byte, what string, limits Limits) (Action, error)
 }
+
+// supported says whether the action is taken. One without a parser is part of the grammar and not supported yet.
+func (a actionRow) supported() bool { return a.parse != nil && !a.notYet }
 
 var actions = []actionRow{
 	actionOf(ActionDrop, "Take a dataset away.", dropKeys),
 	actionOf(ActionDescribe, "Return the facts about a dataset.", describeActionKeys),
 	actionOf(ActionServerStats, "Return the counters of the server, or of one dataset.", serverStatsKeys),
-	{name: "statistics"}, {name: "pin"}, {name: "unpin"}, {name: "evict"}, {name: "compact"},
+	notYet(actionOf(ActionStatistics, "Return what is known of the values of a dataset's columns.", statisticsKeys)),
+	{name: "pin"}, {name: "unpin"}, {name: "evict"}, {name: "compact"},
 	{name: "begin"}, {name: "commit"}, {name: "abort"},
+}
+
+// notYet keeps an action refused.
+func notYet(a actionRow) actionRow {
+	a.notYet = true
+	return a
 }
 
 func actionOf[A Action](name, doc string, keys []key[A]) actionRow {
@@ -131,7 +180,7 @@ type ActionInfo struct {
 func Actions() []ActionInfo {
 	var infos []ActionInfo
 	for _, a := range actions {
-		if a.parse != nil {
+		if a.supported() {
 			infos = append(infos, ActionInfo{Name: a.name, Doc: a.doc, Keys: slices.Clone(a.keys)})
 		}
 	}
@@ -152,7 +201,7 @@ func (l Limits) ParseAction(name string, body []byte) (Action, error) {
 	if i < 0 {
 		return nil, fmt.Errorf("%w: unknown action %s; %s", ErrBadCommand, quote(name), actionHint(name))
 	}
-	if actions[i].parse == nil {
+	if !actions[i].supported() {
 		return nil, fmt.Errorf("action %q %w", name, ErrNotYet)
 	}
 	if len(bytes.TrimSpace(body)) == 0 {
@@ -165,7 +214,7 @@ func actionHint(name string) string {
 	var known, supported []string
 	for _, a := range actions {
 		known = append(known, a.name)
-		if a.parse != nil {
+		if a.supported() {
 			supported = append(supported, a.name)
 		}
 	}

@@ -2,10 +2,13 @@ package descriptors
 
 import (
 	"errors"
+	"reflect"
+	"slices"
 	"testing"
 )
 
 func TestParseActionTakes(t *testing.T) {
+	switchOn(t)
 	for _, c := range []struct {
 		name, body string
 		want       Action
@@ -19,22 +22,29 @@ func TestParseActionTakes(t *testing.T) {
 		{"server_stats", " \n", ServerStats{}, `{}`},
 		{"server_stats", `{}`, ServerStats{}, `{}`},
 		{"server_stats", `{"dataset":"x"}`, ServerStats{Dataset: "x"}, `{"dataset":"x"}`},
+		{"statistics", `{"per_batch":true,"columns":[0,"b.c"],"dataset":"x"}`,
+			Statistics{Dataset: "x", Columns: []Column{{IsOrdinal: true}, {Name: "b.c"}}, PerBatch: true},
+			`{"dataset":"x","columns":[0,"b.c"],"per_batch":true}`},
+		{"statistics", `{"dataset":"x","columns":[],"per_batch":false}`, Statistics{Dataset: "x", Columns: []Column{}},
+			`{"dataset":"x","columns":[]}`},
+		{"statistics", `{"dataset":"x"}`, Statistics{Dataset: "x"}, `{"dataset":"x"}`},
 	} {
 		got, err := ParseAction(c.name, []byte(c.body))
-		if err != nil || got != c.want {
+		if err != nil || !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s %s: %+v, %v", c.name, c.body, got, err)
 			continue
 		}
 		if got.ActionName() != c.name || string(got.Marshal()) != c.canonical {
 			t.Errorf("%s %s is written %s %s", c.name, c.body, got.ActionName(), got.Marshal())
 		}
-		if again, err := ParseAction(c.name, got.Marshal()); err != nil || again != c.want {
+		if again, err := ParseAction(c.name, got.Marshal()); err != nil || !reflect.DeepEqual(again, c.want) {
 			t.Errorf("%s %s parses to %+v, %v", c.name, got.Marshal(), again, err)
 		}
 	}
 }
 
 func TestParseActionRefuses(t *testing.T) {
+	switchOn(t)
 	for _, c := range []struct{ name, body, want string }{
 		{"drop", ``, `action drop: key "dataset" is missing`},
 		{"drop", `{"dataset":"x","ifexists":true}`, `unknown key "ifexists"; did you mean "if_exists"?`},
@@ -43,10 +53,13 @@ func TestParseActionRefuses(t *testing.T) {
 		{"drop", `x`, "not JSON"},
 		{"describe", `{}`, `key "dataset" is missing`},
 		{"describe", `{"dataset":"x","if_exists":true}`, "unknown key"},
+		{"statistics", `{}`, `key "dataset" is missing`},
+		{"statistics", `{"dataset":"x","per_batch":1}`, "per_batch: want true or false"},
+		{"statistics", `{"dataset":"x","columns":"a"}`, "columns: want a list"},
 		{"server_stats", `{"dataset":""}`, "segment 1 of 1"},
 		{"server_stats", `null`, "want a JSON object, got null"},
 		{"server_stats", `[]`, "want a JSON object, got a list"},
-		{"delete", `{}`, `unknown action "delete"; the actions are drop, describe, server_stats`},
+		{"delete", `{}`, `unknown action "delete"; the actions are drop, describe, server_stats, statistics`},
 		{"descripe", `{}`, `unknown action "descripe"; did you mean "describe"?`},
 		{"", `{}`, `unknown action ""`},
 		{"CancelFlightInfo", ``, "unknown action"},
@@ -62,15 +75,21 @@ func TestParseActionRefuses(t *testing.T) {
 }
 
 func TestParseActionNotYet(t *testing.T) {
-	for _, name := range []string{"statistics", "pin", "unpin", "evict", "compact", "begin", "commit", "abort"} {
+	for _, name := range []string{"pin", "unpin", "evict", "compact", "begin", "commit", "abort"} {
 		_, err := ParseAction(name, []byte(`{"dataset":"x"}`))
 		checkRefused(t, err, ErrNotYet, `action "`+name+`" is not yet supported by this server`)
 	}
+	switchOn(t)
+	i := slices.IndexFunc(actions, func(a actionRow) bool { return a.name == ActionStatistics })
+	actions[i] = notYet(actions[i])
+	_, err := ParseAction(ActionStatistics, []byte(`{"dataset":"x"}`))
+	checkRefused(t, err, ErrNotYet, `action "statistics" is not yet supported by this server`)
 }
 
 func TestActionsListsWhatParses(t *testing.T) {
+	switchOn(t)
 	infos := Actions()
-	if len(infos) != 3 {
+	if len(infos) != 4 {
 		t.Errorf("%d actions: %+v", len(infos), infos)
 	}
 	for _, info := range infos {
@@ -86,6 +105,8 @@ func TestActionsListsWhatParses(t *testing.T) {
 }
 
 func FuzzAction(f *testing.F) {
+	switchOn(f)
+	f.Add("statistics", []byte(`{"dataset":"x","columns":["a",1],"per_batch":true}`))
 	f.Add("drop", []byte(`{"dataset":"x","if_exists":true}`))
 	f.Add("server_stats", []byte(``))
 	f.Add("begin", []byte(`{}`))
@@ -97,7 +118,7 @@ func FuzzAction(f *testing.F) {
 			}
 			return
 		}
-		if again, err := ParseAction(a.ActionName(), a.Marshal()); err != nil || again != a {
+		if again, err := ParseAction(a.ActionName(), a.Marshal()); err != nil || !reflect.DeepEqual(again, a) {
 			t.Fatalf("%+v became %+v, %v", a, again, err)
 		}
 	})

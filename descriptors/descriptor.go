@@ -33,6 +33,10 @@ func (l Limits) ReadFromCommand(cmd []byte) (ReadCommand, error) {
 	if err := parseObject(cmd, readCommand, readKeys, l, &c); err != nil {
 		return ReadCommand{}, err
 	}
+	if c.Filter != nil && c.Substrait != nil {
+		return ReadCommand{}, fmt.Errorf("%w: %s: filters and substrait are both given; say which rows in one of them",
+			ErrBadCommand, readCommand)
+	}
 	return c, nil
 }
 

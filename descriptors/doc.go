@@ -24,6 +24,12 @@
 //	batch_metadata     true | false
 //	limit              the largest number of rows, 0 or more
 //	dictionaries       keep | decode; absent: the server chooses
+//	filters            which rows, see below; absent: all
+//	substrait          which rows, as base64 of a serialized substrait.ExtendedExpression; not beside filters
+//	prune_only         true | false: leave out whole batches only
+//	count              exact: count the rows that a filter keeps
+//	statistics         true | false
+//	partitions         how many endpoints, 1 to 65536; absent: 1
 //
 // and a [PutCommand] has
 //
@@ -34,9 +40,20 @@
 //	batching           auto (the default) | keep
 //	rows               how many rows the put must have, 0 or more
 //	dictionaries       keep | decode; absent: the server chooses
+//	sorted_by          the order of the rows, the most significant column first, "-" for descending: ["x", "-y"]
 //
-// The grammar has further keys that this server does not support yet; they are [ErrNotYet]. [ReadKeys] and [PutKeys]
-// list all.
+// The grammar has further keys, and what some of these ask for may not be built yet: such a key is [ErrNotYet], whatever
+// its value. [ReadKeys] and [PutKeys] list all keys and say which are supported.
+//
+// A [Filter] is a list of terms that must all hold, or a list of such lists of which one must hold, as
+// pyarrow.parquet.read_table takes it:
+//
+//	[["k", ">", 5], ["s", "in", ["a", "b"]]]
+//	[[["k", "=", 5]], [["s", "is null"], ["t", "starts with", "x"]]]
+//
+// A term is [column, operator, value]; the column is a name, a dotted path or an ordinal. The operators are = (or ==), !=,
+// <, <=, >, >= with one value; in, not in with a list of values; is null, is not null with none; starts with with a
+// string. A value is a JSON scalar, null included; numbers keep every digit. No list is empty but that of in and not in.
 //
 // A [Ticket] is told by its first byte: 0x01 an opaque ticket from GetFlightInfo, see [Sealer]; '{' a JSON read
 // command; anything else a plain dataset name.
@@ -44,13 +61,14 @@
 // An action has a name and a body of one JSON object, where an empty body is {}:
 //
 //	drop          dataset (required), if_exists (true | false)
+//	statistics    dataset (required), columns (a list, as in reads), per_batch (true | false)
 //	describe      dataset (required)
 //	server_stats  dataset
 //
 // # Invariants
 //
 //   - JSON is taken strictly: one object and nothing after it, no unknown or repeated key (keys are compared exactly),
-//     no null, valid Unicode only, whole numbers written as such. A default is asked for by leaving its key out.
+//     no null but as a value of a filter, valid Unicode only, whole numbers written as such. A default is asked for by leaving its key out.
 //   - Input is hostile: [Limits] bound it before it is parsed, nothing nests deeper than the grammar, an error repeats
 //     only the front of what it complains about, and no input panics.
 //   - A command's canonical JSON (its Marshal method) parses back to an equal command, and is never longer than the

@@ -33,6 +33,24 @@ func (e *encoder) boolean(key string, value bool) {
 	e.buf = strconv.AppendBool(e.buf, value)
 }
 
+// list writes a list, each element by its append function.
+func list[E any](e *encoder, key string, elements []E, element func(E, []byte) []byte) {
+	e.key(key)
+	e.buf = appendList(e.buf, elements, element)
+}
+
+// appendList appends the elements as a JSON list.
+func appendList[E any](buf []byte, elements []E, element func(E, []byte) []byte) []byte {
+	buf = append(buf, '[')
+	for i, v := range elements {
+		if i > 0 {
+			buf = append(buf, ',')
+		}
+		buf = element(v, buf)
+	}
+	return append(buf, ']')
+}
+
 // finish returns the object. The encoder is used up.
 func (e *encoder) finish() []byte {
 	if len(e.buf) == 0 {

@@ -53,6 +53,9 @@ type PutCommand struct {
 	Dictionaries Dictionaries
 	// Rows is the number of rows that the put must have in total to become visible; nil is any number.
 	Rows *int64
+	// SortedBy is the order that the put's rows are said to have, the most significant key first, no column twice. Nil is no
+	// known order; an empty list that is not nil is not allowed.
+	SortedBy []SortKey
 }
 
 // putKeys is the table of a put command's keys.
@@ -66,7 +69,7 @@ var putKeys = []key[PutCommand]{
 	dictionariesKey(func(c *PutCommand) *Dictionaries { return &c.Dictionaries }),
 	{name: "ttl", doc: "seconds from the commit until the data goes"},
 	{name: "pin", doc: "true: keep the data in memory"},
-	{name: "sorted_by", doc: `a list of columns, such as ["x", "-y"]`},
+	{name: "sorted_by", doc: `the order of the rows, such as ["x", "-y"]`, parse: parseSortedBy, notYet: true},
 	{name: "durable", doc: "true: the data outlives the server"},
 	{name: "put_id", doc: "a name that makes a repeated put harmless"},
 	{name: "transaction", doc: "the transaction that the put belongs to"},
@@ -127,6 +130,9 @@ func (c *PutCommand) Marshal() []byte {
 	}
 	if c.Dictionaries != "" {
 		e.text("dictionaries", string(c.Dictionaries))
+	}
+	if c.SortedBy != nil {
+		list(&e, "sorted_by", c.SortedBy, SortKey.append)
 	}
 	return e.finish()
 }

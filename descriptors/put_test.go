@@ -10,6 +10,7 @@ import (
 )
 
 func TestPutFromCommandTakes(t *testing.T) {
+	switchOn(t)
 	put := func(change func(*PutCommand)) PutCommand {
 		c := PutCommand{Dataset: "x", Mode: ModeReplace, Batching: BatchingAuto}
 		change(&c)
@@ -31,6 +32,10 @@ func TestPutFromCommandTakes(t *testing.T) {
 		{`{"dataset":"x","batching":"keep"}`, put(func(c *PutCommand) { c.Batching = BatchingKeep })},
 		{`{"dataset":"x","rows":0}`, put(func(c *PutCommand) { c.Rows = int64p(0) })},
 		{`{"dataset":"x","rows":9223372036854775807}`, put(func(c *PutCommand) { c.Rows = int64p(math.MaxInt64) })},
+		{`{"dataset":"x","sorted_by":["x","-y","","a-b"]}`, put(func(c *PutCommand) {
+			c.SortedBy = []SortKey{{Column: "x"}, {Column: "y", Descending: true}, {}, {Column: "a-b"}}
+		})},
+		{`{"dataset":"x","sorted_by":["--x"]}`, put(func(c *PutCommand) { c.SortedBy = []SortKey{{Column: "-x", Descending: true}} })},
 	} {
 		got, err := PutFromCommand([]byte(c.in))
 		if err != nil || !reflect.DeepEqual(got, c.want) {
@@ -42,6 +47,7 @@ func TestPutFromCommandTakes(t *testing.T) {
 }
 
 func TestPutFromCommandRefuses(t *testing.T) {
+	switchOn(t)
 	for _, c := range []struct{ in, want string }{
 		{``, "it is empty"},
 		{`x`, "send a JSON object"},
@@ -63,6 +69,11 @@ func TestPutFromCommandRefuses(t *testing.T) {
 		{`{"dataset":"x","columns":["a"]}`, `unknown key "columns"; the keys are dataset, mode,`},
 		{`{"dataset":"x","row":1}`, `did you mean "rows"?`},
 		{`{"dataset":"x","mode":"append","mode":"append"}`, `key "mode" is given twice`},
+		{`{"dataset":"x","sorted_by":"x"}`, `sorted_by: want a list of columns, such as ["x", "-y"], got "x"`},
+		{`{"dataset":"x","sorted_by":[]}`, "sorted_by: it is empty"},
+		{`{"dataset":"x","sorted_by":["a",0]}`, "sorted_by[1]: want a string, got 0"},
+		{`{"dataset":"x","sorted_by":["a","b","-a"]}`, `sorted_by[2]: the column "a" is named twice`},
+		{`{"dataset":"x","sorted_by":["a"`, "ends too early"},
 		{`{"dataset":"x"} {}`, "something follows the object"},
 	} {
 		got, err := PutFromCommand([]byte(c.in))
@@ -75,7 +86,7 @@ func TestPutFromCommandRefuses(t *testing.T) {
 
 func TestPutFromCommandNotYet(t *testing.T) {
 	for key, value := range map[string]string{
-		"ttl": `60`, "pin": `true`, "sorted_by": `["x","-y"]`, "durable": `true`, "put_id": `"p"`,
+		"ttl": `60`, "pin": `true`, "durable": `true`, "put_id": `"p"`,
 		"transaction": `"t"`,
 	} {
 		_, err := PutFromCommand([]byte(`{"dataset":"x","` + key + `":` + value + `}`))
@@ -86,9 +97,13 @@ func TestPutFromCommandNotYet(t *testing.T) {
 func TestPutFromCommandLimits(t *testing.T) {
 	_, err := Limits{CommandBytes: 14, Columns: 1}.PutFromCommand([]byte(`{"dataset":"x"}`))
 	checkRefused(t, err, ErrBadCommand, "15 bytes; at most 14")
+	switchOn(t)
+	_, err = Limits{CommandBytes: 100, Columns: 1}.PutFromCommand([]byte(`{"dataset":"x","sorted_by":["a","b"]}`))
+	checkRefused(t, err, ErrBadCommand, "sorted_by: the list has more than 1 entries")
 }
 
 func TestPutCommandValidate(t *testing.T) {
+	switchOn(t)
 	good := PutCommand{Dataset: "x"}
 	if err := good.Validate(); err != nil {
 		t.Error(err)
@@ -96,6 +111,7 @@ func TestPutCommandValidate(t *testing.T) {
 	for _, bad := range []PutCommand{
 		{}, {Dataset: "x", Mode: "upsert"}, {Dataset: "x", Codec: CodecLZ4, Level: 1}, {Dataset: "x", Rows: int64p(-1)},
 		{Dataset: "x", Codec: CodecZstd, Level: 23}, {Dataset: "x", Batching: "none"}, {Dataset: "x", Codec: "snappy"},
+		{Dataset: "x", SortedBy: []SortKey{}}, {Dataset: "x", SortedBy: []SortKey{{Column: "a"}, {Column: "a", Descending: true}}},
 	} {
 		if err := bad.Validate(); !errors.Is(err, ErrBadCommand) {
 			t.Errorf("%+v: %v", bad, err)
@@ -104,6 +120,7 @@ func TestPutCommandValidate(t *testing.T) {
 }
 
 func TestPutCommandRoundTrip(t *testing.T) {
+	switchOn(t)
 	rapid.Check(t, func(t *rapid.T) {
 		c := PutCommand{
 			Dataset:  drawName(t),
@@ -114,6 +131,9 @@ func TestPutCommandRoundTrip(t *testing.T) {
 		}
 		if c.Codec == CodecZstd {
 			c.Level = rapid.IntRange(0, MaxLevel).Draw(t, "level")
+		}
+		for _, name := range rapid.SliceOfNDistinct(rapid.StringMatching(`([a-c.ü"][-a-c.ü"]{0,3})?`), 0, 4, rapid.ID).Draw(t, "sorted by") {
+			c.SortedBy = append(c.SortedBy, SortKey{Column: name, Descending: rapid.Bool().Draw(t, "descending")})
 		}
 		checkPutRoundTrip(t, c, math.MaxInt)
 	})
@@ -133,9 +153,10 @@ func checkPutRoundTrip(t reporter, c PutCommand, most int) {
 }
 
 func FuzzPutCommand(f *testing.F) {
+	switchOn(f)
 	for _, s := range []string{
 		`{"dataset":"sales/2024","mode":"append","codec":"zstd","level":3,"batching":"keep","rows":5000000}`,
-		`{"dataset":"x","level":3}`, `{"dataset":"x","ttl":60}`, `{"dataset":"x","mode":"replace"}`, `{"rows":-1}`, ``, `{`,
+		`{"dataset":"x","level":3}`, `{"dataset":"x","ttl":60}`, `{"dataset":"x","sorted_by":["a","-b"]}`, `{"dataset":"x","mode":"replace"}`, `{"rows":-1}`, ``, `{`,
 	} {
 		f.Add([]byte(s))
 	}

@@ -1,6 +1,9 @@
 package descriptors
 
-import "math"
+import (
+	"encoding/base64"
+	"math"
+)
 
 // Wire is how the buffers of record batches travel in a read.
 type Wire string
@@ -31,7 +34,19 @@ const (
 	MaxMessageBytes = math.MaxInt32
 	// MaxGenerationBytes is the longest generation.
 	MaxGenerationBytes = 255
+	// MaxSubstraitBytes is the longest message that substrait may hold, before base64: 1 MiB. [Limits.CommandBytes] bounds
+	// it too.
+	MaxSubstraitBytes = 1 << 20
+	// MaxPartitions is the largest number of partitions.
+	MaxPartitions = 65_536
 )
+
+// Count says how a read's rows are counted before they are read.
+type Count string
+
+// CountExact asks for the number of rows that a filter keeps, even where they must be read for it. The zero value counts
+// from metadata alone.
+const CountExact Count = "exact"
 
 // ReadCommand says what a read wants. It holds what was asked, not what it means for a schema.
 type ReadCommand struct {
@@ -52,6 +67,19 @@ type ReadCommand struct {
 	Dictionaries Dictionaries
 	// Limit is the largest number of rows to send, counted from the first; nil is no limit, and 0 sends the schema only.
 	Limit *int64
+	// Filter says which rows to send; nil is all, or what Substrait says. An empty one that is not nil is not allowed.
+	Filter Filter
+	// Substrait says which rows to send: a serialized substrait.ExtendedExpression, at most [MaxSubstraitBytes] bytes, which
+	// are not looked into here. Nil is all, or what Filter says; both together are not allowed.
+	Substrait []byte
+	// PruneOnly asks that a filter leaves out whole batches only, and the rows of the others are all sent.
+	PruneOnly bool
+	// Count is how rows are counted.
+	Count Count
+	// Statistics asks for the statistics of the columns.
+	Statistics bool
+	// Partitions is the number of endpoints to aim at, at most [MaxPartitions]; 0 leaves it to the server, which makes one.
+	Partitions int
 }
 
 // readKeys is the table of a read command's keys.
@@ -64,12 +92,12 @@ var readKeys = []key[ReadCommand]{
 	{name: "batch_metadata", doc: "true: JSON about each batch in its app_metadata", parse: parseBatchMetadata},
 	{name: "limit", doc: "the largest number of rows, 0 or more", parse: parseLimit},
 	dictionariesKey(func(c *ReadCommand) *Dictionaries { return &c.Dictionaries }),
-	{name: "filters", doc: "which rows, as lists of [column, operator, value]"},
-	{name: "substrait", doc: "which rows, as base64 of a Substrait ExtendedExpression"},
-	{name: "prune_only", doc: "true: leave out whole batches only"},
-	{name: "count", doc: "exact: count the rows that a filter keeps"},
-	{name: "statistics", doc: "statistics of the columns"},
-	{name: "partitions", doc: "how many endpoints, 1 or more"},
+	{name: "filters", doc: "which rows, as lists of [column, operator, value]", parse: parseFilters, notYet: true},
+	{name: "substrait", doc: "which rows, as base64 of a Substrait ExtendedExpression", parse: parseSubstrait, notYet: true},
+	{name: "prune_only", doc: "true: leave out whole batches only", parse: parsePruneOnly, notYet: true},
+	{name: "count", doc: "exact: count the rows that a filter keeps", parse: parseCount, notYet: true},
+	{name: "statistics", doc: "true: statistics of the columns", parse: parseStatistics, notYet: true},
+	{name: "partitions", doc: "how many endpoints, 1 to 65536; absent: 1", parse: parsePartitions, notYet: true},
 }
 
 // datasetKey returns the row of the key "dataset", which all commands share.
@@ -138,6 +166,50 @@ func parseLimit(d *decoder, at string, c *ReadCommand) error {
 	return err
 }
 
+func parseSubstrait(d *decoder, at string, c *ReadCommand) error {
+	s, err := d.text(at)
+	if err != nil {
+		return err
+	}
+	if s == "" {
+		return d.bad("%s: it is empty; leave the key out for all rows", at)
+	}
+	if longest := base64.StdEncoding.EncodedLen(MaxSubstraitBytes); len(s) > longest {
+		return d.bad("%s: it has %d characters; at most %d are allowed, which hold %d bytes", at, len(s), longest, MaxSubstraitBytes)
+	}
+	// Strict and without line ends, so that a message has one spelling only.
+	c.Substrait, err = base64.StdEncoding.Strict().DecodeString(s)
+	if err != nil || base64.StdEncoding.EncodedLen(len(c.Substrait)) != len(s) {
+		return d.bad("%s: it is not base64 of the standard alphabet, padded, in one line: %s", at, quote(s))
+	}
+	if len(c.Substrait) > MaxSubstraitBytes {
+		return d.bad("%s: it holds %d bytes; at most %d are allowed", at, len(c.Substrait), MaxSubstraitBytes)
+	}
+	return nil
+}
+
+func parsePruneOnly(d *decoder, at string, c *ReadCommand) (err error) {
+	c.PruneOnly, err = d.boolean(at)
+	return err
+}
+
+func parseCount(d *decoder, at string, c *ReadCommand) error {
+	s, err := d.choice(at, string(CountExact))
+	c.Count = Count(s)
+	return err
+}
+
+func parseStatistics(d *decoder, at string, c *ReadCommand) (err error) {
+	c.Statistics, err = d.boolean(at)
+	return err
+}
+
+func parsePartitions(d *decoder, at string, c *ReadCommand) error {
+	n, err := d.integer(at, 1, MaxPartitions)
+	c.Partitions = int(n)
+	return err
+}
+
 // ReadKeys returns the keys of a read command. The slice is the caller's.
 func ReadKeys() []Key { return describeKeys(readKeys) }
 
@@ -150,15 +222,7 @@ func (c *ReadCommand) Marshal() []byte {
 		e.text("generation", c.Generation)
 	}
 	if c.Columns != nil {
-		e.key("columns")
-		e.buf = append(e.buf, '[')
-		for i, column := range c.Columns {
-			if i > 0 {
-				e.buf = append(e.buf, ',')
-			}
-			e.buf = column.append(e.buf)
-		}
-		e.buf = append(e.buf, ']')
+		list(&e, "columns", c.Columns, Column.append)
 	}
 	if c.Wire != "" {
 		e.text("wire", string(c.Wire))
@@ -174,6 +238,25 @@ func (c *ReadCommand) Marshal() []byte {
 	}
 	if c.Dictionaries != "" {
 		e.text("dictionaries", string(c.Dictionaries))
+	}
+	if c.Filter != nil {
+		e.key("filters")
+		e.buf = c.Filter.append(e.buf)
+	}
+	if c.Substrait != nil {
+		e.text("substrait", base64.StdEncoding.EncodeToString(c.Substrait))
+	}
+	if c.PruneOnly {
+		e.boolean("prune_only", true)
+	}
+	if c.Count != "" {
+		e.text("count", string(c.Count))
+	}
+	if c.Statistics {
+		e.boolean("statistics", true)
+	}
+	if c.Partitions != 0 {
+		e.integer("partitions", int64(c.Partitions))
 	}
 	return e.finish()
 }

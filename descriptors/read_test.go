@@ -13,6 +13,7 @@ import (
 func int64p(n int64) *int64 { return &n }
 
 func TestReadFromCommandTakes(t *testing.T) {
+	switchOn(t)
 	for _, c := range []struct {
 		in   string
 		want ReadCommand
@@ -38,6 +39,12 @@ func TestReadFromCommandTakes(t *testing.T) {
 		{`{"dataset":"x","max_message_bytes":2147483647}`, ReadCommand{Dataset: "x", MaxMessageBytes: MaxMessageBytes}},
 		{`{"dataset":"x","batch_metadata":true}`, ReadCommand{Dataset: "x", BatchMetadata: true}},
 		{`{"dataset":"x","batch_metadata":false}`, ReadCommand{Dataset: "x"}},
+		{`{"dataset":"x","substrait":"AAEC/w=="}`, ReadCommand{Dataset: "x", Substrait: []byte{0, 1, 2, 255}}},
+		{`{"dataset":"x","prune_only":true,"count":"exact"}`, ReadCommand{Dataset: "x", PruneOnly: true, Count: CountExact}},
+		{`{"dataset":"x","prune_only":false,"statistics":false}`, ReadCommand{Dataset: "x"}},
+		{`{"dataset":"x","statistics":true}`, ReadCommand{Dataset: "x", Statistics: true}},
+		{`{"dataset":"x","partitions":1}`, ReadCommand{Dataset: "x", Partitions: 1}},
+		{`{"dataset":"x","partitions":65536}`, ReadCommand{Dataset: "x", Partitions: MaxPartitions}},
 	} {
 		got, err := ReadFromCommand([]byte(c.in))
 		if err != nil {
@@ -52,6 +59,7 @@ func TestReadFromCommandTakes(t *testing.T) {
 }
 
 func TestReadFromCommandRefuses(t *testing.T) {
+	switchOn(t)
 	for _, c := range []struct{ in, want string }{
 		// The object.
 		{``, "it is empty"},
@@ -149,6 +157,20 @@ func TestReadFromCommandRefuses(t *testing.T) {
 		{`{"dataset":"x","batch_metadata":tru}`, "not JSON"},
 		{`{"dataset":"x","limit":+1}`, "not JSON"},
 		{`{"dataset":"x","limit":NaN}`, "not JSON"},
+		{`{"dataset":"x","substrait":7}`, "substrait: want a string, got 7"},
+		{`{"dataset":"x","substrait":""}`, "substrait: it is empty; leave the key out"},
+		{`{"dataset":"x","substrait":"AA"}`, `substrait: it is not base64 of the standard alphabet, padded, in one line: "AA"`},
+		{`{"dataset":"x","substrait":"AB=="}`, "not base64"}, // bits after the end
+		{`{"dataset":"x","substrait":"A-_="}`, "not base64"},
+		{`{"dataset":"x","substrait":"AAAA\nAAAA"}`, "not base64"},
+		{`{"dataset":"x","substrait":"AAAA\r\n"}`, "not base64"},
+		{`{"dataset":"x","substrait":"AAAA","filters":[["k","=",5]]}`, "filters and substrait are both given"},
+		{`{"dataset":"x","prune_only":1}`, "prune_only: want true or false, got 1"},
+		{`{"dataset":"x","count":true}`, "count: want one of exact, got true"},
+		{`{"dataset":"x","count":""}`, "count: want one of exact"},
+		{`{"dataset":"x","statistics":"all"}`, "statistics: want true or false"},
+		{`{"dataset":"x","partitions":0}`, "partitions: want a whole number from 1 to 65536, got 0"},
+		{`{"dataset":"x","partitions":65537}`, "got 65537"},
 	} {
 		got, err := ReadFromCommand([]byte(c.in))
 		checkRefused(t, err, ErrBadCommand, c.want)
@@ -167,26 +189,18 @@ func TestReadCommandWithBadNameIsBoth(t *testing.T) {
 	checkRefused(t, err, ErrBadName, "segment 2 of 3")
 }
 
-func TestReadFromCommandNotYet(t *testing.T) {
-	for key, value := range map[string]string{
-		"filters": `[["k","=",5]]`, "substrait": `"AAAA"`, "prune_only": `true`, "count": `"exact"`, "statistics": `true`,
-		"partitions": `2`,
-	} {
-		_, err := ReadFromCommand([]byte(`{"dataset":"x","` + key + `":` + value + `}`))
-		checkRefused(t, err, ErrNotYet, `"`+key+`" is not yet supported by this server; leave it out`)
-		if errors.Is(err, ErrBadCommand) {
-			t.Errorf("%s: %v is a bad command too", key, err)
-		}
-	}
-}
-
 func TestReadFromCommandLimits(t *testing.T) {
-	small := Limits{CommandBytes: 40, Columns: 2}
+	switchOn(t)
+	small := Limits{CommandBytes: 65, Columns: 2, Literals: 3}
 	for _, c := range []struct{ in, want string }{
 		{`{"dataset":"x","columns":[0,1]}`, ""},
 		{`{"dataset":"x","columns":[0,1,2]}`, "more than 2 entries"},
-		{`{"dataset":"x"}` + strings.Repeat(" ", 25), ""},
-		{`{"dataset":"x"}` + strings.Repeat(" ", 26), "41 bytes; at most 40"},
+		{`{"dataset":"x"}` + strings.Repeat(" ", 50), ""},
+		{`{"dataset":"x"}` + strings.Repeat(" ", 51), "66 bytes; at most 65"},
+		{`{"dataset":"x","filters":[["a","in",[1,2]]]}`, ""},
+		{`{"dataset":"x","filters":[["a","in",[1,2,3]]]}`, "filters[0][2]: the filters have more than 3 literals"},
+		{`{"dataset":"x","filters":[[0,"=",1],[0,"in",[]],[0,"=",1]]}`, ""},
+		{`{"dataset":"x","filters":[[0,"is null"],[0,"=",1],[0,"in",[1]]]}`, "filters[2][0]: the filters have more"},
 	} {
 		_, err := small.ReadFromCommand([]byte(c.in))
 		if c.want != "" {
@@ -198,10 +212,15 @@ func TestReadFromCommandLimits(t *testing.T) {
 }
 
 func TestReadFromCommandStopsAtTheFirstNestedValue(t *testing.T) {
+	switchOn(t)
 	for _, open := range []string{"[", `{"a":`} {
-		deep := `{"dataset":"x","columns":[` + strings.Repeat(open, 100_000)
-		_, err := ReadFromCommand([]byte(deep))
+		deep := strings.Repeat(open, 100_000)
+		_, err := ReadFromCommand([]byte(`{"dataset":"x","columns":[` + deep))
 		checkRefused(t, err, ErrBadCommand, "columns[0]: want a name")
+		_, err = ReadFromCommand([]byte(`{"dataset":"x","filters":[[[` + deep))
+		checkRefused(t, err, ErrBadCommand, "filters[0][0]: want a name")
+		_, err = ReadFromCommand([]byte(`{"dataset":"x","filters":[["k","in",[` + deep))
+		checkRefused(t, err, ErrBadCommand, "filters[0][0]: want a number")
 	}
 }
 
@@ -209,8 +228,8 @@ func TestLimitsValidateReportsAll(t *testing.T) {
 	if err := DefaultLimits().Validate(); err != nil {
 		t.Error(err)
 	}
-	err := Limits{CommandBytes: 0, Columns: -1}.Validate()
-	for _, field := range []string{"CommandBytes is 0", "Columns is -1"} {
+	err := Limits{CommandBytes: 0, Columns: -1, Literals: 0}.Validate()
+	for _, field := range []string{"CommandBytes is 0", "Columns is -1", "Literals is 0"} {
 		if err == nil || !strings.Contains(err.Error(), field) {
 			t.Errorf("%v does not say %q", err, field)
 		}
@@ -218,6 +237,7 @@ func TestLimitsValidateReportsAll(t *testing.T) {
 }
 
 func TestReadCommandValidate(t *testing.T) {
+	switchOn(t)
 	for _, c := range []struct {
 		command ReadCommand
 		want    string
@@ -229,6 +249,16 @@ func TestReadCommandValidate(t *testing.T) {
 		{ReadCommand{Dataset: "x", MaxMessageBytes: -1}, "max_message_bytes"},
 		{ReadCommand{Dataset: "x", Columns: []Column{{Ordinal: -1, IsOrdinal: true}}}, "columns[0]"},
 		{ReadCommand{Dataset: "x", Columns: []Column{{Name: "\xff"}}}, "not valid UTF-8"},
+		{ReadCommand{Dataset: "x", Filter: Filter{}}, "filters: it is empty"},
+		{ReadCommand{Dataset: "x", Filter: Filter{{}}}, "filters: it is empty"},
+		{ReadCommand{Dataset: "x", Filter: Filter{{{Column: Column{Name: "k"}, Op: "~"}}}}, "filters[0]: want an operator"},
+		{ReadCommand{Dataset: "x", Filter: Filter{{{Op: OpIn, Values: []Literal{{Kind: LiteralNumber, Text: "12"}}}}}}, ""},
+		{ReadCommand{Dataset: "x", Filter: Filter{{{Op: OpEqual, Value: Literal{Kind: LiteralNumber, Text: "x"}}}}}, "not JSON"},
+		{ReadCommand{Dataset: "x", Substrait: []byte{}}, "substrait: it is empty"},
+		{ReadCommand{Dataset: "x", Substrait: make([]byte, 3), Filter: Filter{{{Op: OpIsNull}}}}, "both given"},
+		{ReadCommand{Dataset: "x", Substrait: make([]byte, MaxSubstraitBytes)}, "at most 1048576"},
+		{ReadCommand{Dataset: "x", Partitions: -1}, "partitions"},
+		{ReadCommand{Dataset: "x", Count: "estimate"}, "count"},
 		{ReadCommand{Dataset: `x","limit":1,"generation":"`, Generation: "y"}, ""},
 	} {
 		err := c.command.Validate()
@@ -244,9 +274,11 @@ func TestReadCommandMarshalIsCanonical(t *testing.T) {
 	c := ReadCommand{
 		Dataset: "s/ü\"", Generation: "g\\1", Columns: []Column{{Name: "a\b\t\n\f\r\x01\x1f\u2028\x7f"}, {Ordinal: 2, IsOrdinal: true}},
 		Wire: WireLZ4, MaxMessageBytes: 70000, BatchMetadata: true, Limit: int64p(5),
+		PruneOnly: true, Count: CountExact, Statistics: true, Partitions: 3, Substrait: []byte{255},
 	}
 	const want = `{"dataset":"s/ü\"","generation":"g\\1","columns":["a\b\t\n\f\r\u0001\u001f` + "\u2028\x7f" +
-		`",2],"wire":"lz4","max_message_bytes":70000,"batch_metadata":true,"limit":5}`
+		`",2],"wire":"lz4","max_message_bytes":70000,"batch_metadata":true,"limit":5,` +
+		`"substrait":"/w==","prune_only":true,"count":"exact","statistics":true,"partitions":3}`
 	if got := string(c.Marshal()); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
@@ -261,19 +293,22 @@ func TestColumnString(t *testing.T) {
 }
 
 func TestReadCommandRoundTrip(t *testing.T) {
+	switchOn(t)
 	rapid.Check(t, func(t *rapid.T) {
 		checkReadRoundTrip(t, drawRead(t), math.MaxInt)
 	})
 }
 
+func drawColumn(t *rapid.T) Column {
+	if rapid.Bool().Draw(t, "ordinal") {
+		return Column{Ordinal: rapid.IntRange(0, math.MaxInt32).Draw(t, "n"), IsOrdinal: true}
+	}
+	return Column{Name: rapid.String().Draw(t, "name")}
+}
+
 // drawRead draws a valid read command.
 func drawRead(t *rapid.T) ReadCommand {
-	column := rapid.Custom(func(t *rapid.T) Column {
-		if rapid.Bool().Draw(t, "ordinal") {
-			return Column{Ordinal: rapid.IntRange(0, math.MaxInt32).Draw(t, "n"), IsOrdinal: true}
-		}
-		return Column{Name: rapid.String().Draw(t, "name")}
-	})
+	column := rapid.Custom(drawColumn)
 	c := ReadCommand{
 		Dataset:         drawName(t),
 		Generation:      rapid.StringN(0, 20, MaxGenerationBytes).Draw(t, "generation"),
@@ -284,6 +319,16 @@ func drawRead(t *rapid.T) ReadCommand {
 	}
 	if rapid.Bool().Draw(t, "some columns") {
 		c.Columns = append([]Column{}, rapid.SliceOf(column).Draw(t, "columns")...)
+	}
+	c.PruneOnly = rapid.Bool().Draw(t, "prune only")
+	c.Count = rapid.SampledFrom([]Count{"", CountExact}).Draw(t, "count")
+	c.Statistics = rapid.Bool().Draw(t, "statistics")
+	c.Partitions = rapid.SampledFrom([]int{0, 1, 7, MaxPartitions}).Draw(t, "partitions")
+	switch rapid.IntRange(0, 2).Draw(t, "rows") {
+	case 1:
+		c.Filter = drawFilter(t)
+	case 2:
+		c.Substrait = rapid.SliceOfN(rapid.Byte(), 1, 40).Draw(t, "substrait")
 	}
 	return c
 }
@@ -307,11 +352,15 @@ func checkReadRoundTrip(t reporter, c ReadCommand, most int) {
 }
 
 func FuzzReadCommand(f *testing.F) {
+	switchOn(f)
 	for _, s := range []string{
 		`{"dataset":"sales/2024","columns":["a","b.c",3],"limit":10,"wire":"stored"}`,
 		`{"dataset":"x","generation":"g","max_message_bytes":4194304,"batch_metadata":true}`,
 		`{"dataset":"\ud83d\udeeb\\u","columns":[]}`, `{"dataset":"x","columns":["\ud800"]}`,
-		`{"dataset":"x","filters":[["k","=",5]]}`, `{"colums":[]}`, "\n\x2atype.googleapis.com/x", ``, `{`, `{}{}`,
+		`{"dataset":"x","filters":[["k","==",5.0e-3],[0,"in",["a",null,true]]],"partitions":4}`, `{"colums":[]}`,
+		`{"dataset":"x","filters":[[["k","is null"]],[["s","starts with","ü"],["k","not in",[]]]],"prune_only":true}`,
+		`{"dataset":"x","substrait":"AAEC/w==","count":"exact","statistics":true}`,
+		`{"dataset":"x","filters":[["k","=",[]],[[[`, `{"dataset":"x","filters":[[],{}],"substrait":"A\n==="}`, "\n\x2atype.googleapis.com/x", ``, `{`, `{}{}`,
 	} {
 		f.Add([]byte(s))
 	}
