@@ -246,7 +246,14 @@ func (g *generator) runEnds(c *arrowipc.Column, n int64) {
 
 // render writes the value of slot i of a column as a reader understands it: slot by slot, as slowly and simply as the
 // format describes it. Two batches are the same if they render the same.
-func render(w *strings.Builder, s *source, c *arrowipc.Column, i int64) {
+func render(w *strings.Builder, s *source, c *arrowipc.Column, i int64) { renderWith(w, s, c, i, nil) }
+
+// renderWith is render with a way to write what a slot of a dictionary-encoded column stands for; nil leaves its index.
+func renderWith(w *strings.Builder, s *source, c *arrowipc.Column, i int64, encoded func(s *source, c *arrowipc.Column, i int64)) {
+	if c.Field.Dictionary != nil && encoded != nil {
+		encoded(s, c, i)
+		return
+	}
 	if c.HasValidity() && len(s.buf(c, 0)) > 0 && s.buf(c, 0)[i/8]>>(i%8)&1 == 0 {
 		w.WriteByte('-')
 		return
@@ -255,7 +262,7 @@ func render(w *strings.Builder, s *source, c *arrowipc.Column, i int64) {
 	children := func(lo, hi int64) {
 		w.WriteByte('[')
 		for ; lo < hi; lo++ {
-			render(w, s, c.Children[0], lo)
+			renderWith(w, s, c.Children[0], lo, encoded)
 			w.WriteByte(' ')
 		}
 		w.WriteByte(']')
@@ -287,7 +294,7 @@ func render(w *strings.Builder, s *source, c *arrowipc.Column, i int64) {
 	case arrowipc.KindStruct:
 		for _, child := range c.Children {
 			w.WriteByte('.')
-			render(w, s, child, i)
+			renderWith(w, s, child, i, encoded)
 		}
 	case arrowipc.KindSparseUnion, arrowipc.KindDenseUnion:
 		code := s.buf(c, 0)[i]
@@ -298,7 +305,7 @@ func render(w *strings.Builder, s *source, c *arrowipc.Column, i int64) {
 		for k, x := range c.Field.Type.TypeCodes {
 			if byte(x) == code {
 				fmt.Fprintf(w, "%d:", code)
-				render(w, s, c.Children[k], at)
+				renderWith(w, s, c.Children[k], at, encoded)
 			}
 		}
 	case arrowipc.KindRunEnd:
@@ -306,7 +313,7 @@ func render(w *strings.Builder, s *source, c *arrowipc.Column, i int64) {
 		for intAt(s.buf(c.Children[0], 1), int64(c.Children[0].Width), k) <= i {
 			k++
 		}
-		render(w, s, c.Children[1], k)
+		renderWith(w, s, c.Children[1], k, encoded)
 	}
 }
 
