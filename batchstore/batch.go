@@ -23,7 +23,7 @@ type Batch struct {
 	codec    compress.Codec
 	metadata []arrowipc.KeyValue // custom_metadata of the message it came in
 	dicts    []*Dictionary       // by ordinal of the layout's dictionaries; one reference each
-	measured []statistics.Column // by leaf of the layout; nil of a dictionary's values
+	measured []statistics.Column // by row column of the layout; nil of a dictionary's values
 	decoded  []int64             // by field node: bytes of the node's own plain buffers, unpadded
 	stored   []int64             // by field node: bytes of the node's own stored buffers
 	body     arena.Block
@@ -89,7 +89,7 @@ func (b *Batch) Node(i int) struct{ Decoded, Stored, Nulls int64 } {
 	return struct{ Decoded, Stored, Nulls int64 }{b.decoded[i], b.stored[i], b.header.Nodes[i].Nulls}
 }
 
-// Statistics are those of the leaves of the schema's layout, in the order of arrowipc.Leaves. They are the batch's own.
+// Statistics are those of the row columns of the schema's layout, in the order of arrowipc.RowColumns. They are the batch's own.
 func (b *Batch) Statistics() []statistics.Column { return b.measured }
 
 // EachDictionary calls f with every dictionary that the batch needs. A key is the same for batches that share the

@@ -9,29 +9,29 @@ import (
 
 // measurer takes the statistics of a put's batches. It is shared by the workers.
 type measurer struct {
-	leaves []arrowipc.Leaf // of the batches that are kept
+	columns []arrowipc.RowColumn // of the batches that are kept
 
 	mu     sync.Mutex
 	values map[*dictionaryValues]*statistics.Vector // dictionaries as vectors, made once each
 }
 
 func newMeasurer(l *arrowipc.Layout) *measurer {
-	return &measurer{leaves: arrowipc.Leaves(l.Columns), values: map[*dictionaryValues]*statistics.Vector{}}
+	return &measurer{columns: arrowipc.RowColumns(l.Columns), values: map[*dictionaryValues]*statistics.Vector{}}
 }
 
-// measure gives the statistics of a plain batch's leaves. Values are those of the dictionaries that its indices mean.
+// measure gives the statistics of a plain batch's columns. Values are those of the dictionaries that its indices mean.
 func (m *measurer) measure(b *plainBatch, values map[int64]*dictionaryValues) ([]statistics.Column, error) {
 	s := newSource(b)
-	out := make([]statistics.Column, len(m.leaves))
-	for i, leaf := range m.leaves {
+	out := make([]statistics.Column, len(m.columns))
+	for i, column := range m.columns {
 		var dictionary *statistics.Vector
-		if d := leaf.Column.Field.Dictionary; d != nil {
+		if d := column.Column.Field.Dictionary; d != nil {
 			var err error
 			if dictionary, err = m.dictionary(values[d.ID]); err != nil {
 				return nil, err
 			}
 		}
-		out[i] = statistics.Measure(s.vector(leaf, dictionary))
+		out[i] = statistics.Measure(s.vector(column, dictionary))
 	}
 	return out, nil
 }
@@ -44,7 +44,7 @@ func (m *measurer) dictionary(v *dictionaryValues) (*statistics.Vector, error) {
 		return x, nil
 	}
 	columns := []*arrowipc.Column{v.column}
-	if leaves := arrowipc.Leaves(columns); len(leaves) != 1 || leaves[0].Column != v.column || len(v.parts) > maxParts {
+	if statistics.ClassOf(v.column.Field) == statistics.None || len(v.parts) > maxParts {
 		m.values[v] = nil
 		return nil, nil
 	}

@@ -11,9 +11,9 @@ import (
 
 // Filter tells which rows of a batch are wanted.
 type Filter interface {
-	// Leaves are the columns that Select looks at, of the stored layout.
-	Leaves() []arrowipc.Leaf
-	// Select sets the bit of each wanted row. There is a vector for each leaf, valid until Select returns; selected has
+	// Columns are those that Select looks at, at their places in the stored layout.
+	Columns() []arrowipc.RowColumn
+	// Select sets the bit of each wanted row. There is a vector for each column, valid until Select returns; selected has
 	// a bit for each row, all of them zero.
 	Select(vectors []*statistics.Vector, rows int64, selected []byte)
 }
@@ -51,17 +51,17 @@ func (r *Reader) ReadFiltered(b *Batch, f *Selector, limit int64, send func(*Mes
 
 // Selector runs a filter over batches of one layout. It belongs to one goroutine, which closes it.
 type Selector struct {
-	store  *Store
-	filter Filter
-	leaves []filterLeaf
+	store   *Store
+	filter  Filter
+	columns []filterColumn
 
 	selected []byte
 	wasted   int64
 }
 
-// filterLeaf is one of a filter's columns, with the values of its dictionary, if it has one, as of the last batch.
-type filterLeaf struct {
-	arrowipc.Leaf
+// filterColumn is one of a filter's columns, with the values of its dictionary, if it has one, as of the last batch.
+type filterColumn struct {
+	arrowipc.RowColumn
 	ordinal int // of its dictionary; -1 for none
 	now     *Dictionary
 	values  *statistics.Vector
@@ -71,24 +71,24 @@ type filterLeaf struct {
 // Selector prepares a filter for batches of a layout.
 func (s *Store) Selector(l *arrowipc.Layout, f Filter) *Selector {
 	x := &Selector{store: s, filter: f}
-	for _, leaf := range f.Leaves() {
-		fl := filterLeaf{Leaf: leaf, ordinal: -1}
-		if d := leaf.Column.Field.Dictionary; d != nil {
+	for _, column := range f.Columns() {
+		fl := filterColumn{RowColumn: column, ordinal: -1}
+		if d := column.Column.Field.Dictionary; d != nil {
 			for i, layout := range l.Dictionaries {
 				if layout.ID == d.ID {
 					fl.ordinal = i
 				}
 			}
 		}
-		x.leaves = append(x.leaves, fl)
+		x.columns = append(x.columns, fl)
 	}
 	return x
 }
 
 // Close gives back what the selector kept between batches.
 func (f *Selector) Close() {
-	for i := range f.leaves {
-		Free(&f.leaves[i].block)
+	for i := range f.columns {
+		Free(&f.columns[i].block)
 	}
 }
 
@@ -118,12 +118,17 @@ func (f *Selector) rows(b *Batch) (selected []byte, decoded int64, err error) {
 	plain.bufs = make([][]byte, len(b.header.Buffers))
 	src := newSource(plain)
 	var wanted []int
-	for _, leaf := range f.leaves {
-		for _, p := range leaf.Parents {
+	for _, column := range f.columns {
+		for _, p := range column.Parents {
 			wanted = append(wanted, p.Buf0+src.viewSums[p.View0])
 		}
-		c := leaf.Column
-		for i := c.Buf0 + src.viewSums[c.View0]; i < c.Buf1+src.viewSums[c.View1]; i++ {
+		c := column.Column
+		first := c.Buf0 + src.viewSums[c.View0]
+		own := c.OwnBuffers()
+		if c.Kind == arrowipc.KindView {
+			own += src.viewSums[c.View1] - src.viewSums[c.View0]
+		}
+		for i := first; i < first+own; i++ { // not its children's
 			wanted = append(wanted, i)
 		}
 	}
@@ -132,43 +137,39 @@ func (f *Selector) rows(b *Batch) (selected []byte, decoded int64, err error) {
 		return nil, decoded, err
 	}
 	defer Free(&block)
-	vectors := make([]*statistics.Vector, len(f.leaves))
-	for i := range f.leaves {
-		leaf := &f.leaves[i]
-		if err := leaf.prepare(s, b, &decoded); err != nil {
+	vectors := make([]*statistics.Vector, len(f.columns))
+	for i := range f.columns {
+		column := &f.columns[i]
+		if err := column.prepare(s, b, &decoded); err != nil {
 			return nil, decoded, err
 		}
-		vectors[i] = src.vector(leaf.Leaf, leaf.values)
+		vectors[i] = src.vector(column.RowColumn, column.values)
 	}
 	f.filter.Select(vectors, b.Rows(), f.selected)
 	return f.selected, decoded, nil
 }
 
-// prepare sets the values of the leaf's dictionary to those of a batch.
-func (l *filterLeaf) prepare(s *Store, b *Batch, decoded *int64) error {
-	if l.ordinal < 0 || b.dicts[l.ordinal] == l.now {
+// prepare sets the values of the column's dictionary to those of a batch.
+func (c *filterColumn) prepare(s *Store, b *Batch, decoded *int64) error {
+	if c.ordinal < 0 || b.dicts[c.ordinal] == c.now {
 		return nil
 	}
-	d := b.dicts[l.ordinal]
+	d := b.dicts[c.ordinal]
 	plain := d.values.plain()
 	block, err := s.decodePlain(plain, d.values.header.Buffers, d.values.body.B, d.values.codec)
 	if err != nil {
 		return err
 	}
-	Free(&l.block)
+	Free(&c.block)
 	*decoded += plain.bytes()
-	l.now, l.block = d, block
-	l.values = dictionaryVector(b.layout.Dictionaries[l.ordinal].Values.Columns[0], plain)
+	c.now, c.block = d, block
+	c.values = dictionaryVector(b.layout.Dictionaries[c.ordinal].Values.Columns[0], plain)
 	return nil
 }
 
-// dictionaryVector is a dictionary's values as a vector; nil where they have no single value each.
+// dictionaryVector is a dictionary's values as a vector.
 func dictionaryVector(c *arrowipc.Column, plain *plainBatch) *statistics.Vector {
-	leaves := arrowipc.Leaves([]*arrowipc.Column{c})
-	if len(leaves) != 1 || leaves[0].Column != c {
-		return nil
-	}
-	return newSource(plain).vector(leaves[0], nil)
+	return newSource(plain).vector(arrowipc.RowColumn{Column: c}, nil)
 }
 
 // decodeSome decodes chosen buffers of a batch into bufs at their positions. The bytes lie in the block, which the caller

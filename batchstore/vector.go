@@ -5,14 +5,14 @@ import (
 	"github.com/flightcache/flightcache/statistics"
 )
 
-// vector gives a leaf's buffers as the statistics and the predicates take them. The values are those of a dictionary-
-// encoded leaf's dictionary, nil for others. It refers to the batch's buffers.
-func (s *source) vector(leaf arrowipc.Leaf, values *statistics.Vector) *statistics.Vector {
-	c := leaf.Column
+// vector gives a column's own buffers as the statistics and the predicates take them. The values are those of a dictionary-
+// encoded column's dictionary, nil for others. It refers to the batch's buffers.
+func (s *source) vector(column arrowipc.RowColumn, values *statistics.Vector) *statistics.Vector {
+	c := column.Column
 	v := &statistics.Vector{
 		Field: c.Field, Kind: c.Kind, Width: c.Width, Length: s.node(c).Length, Validity: s.validity(c), Dictionary: values,
 	}
-	for _, parent := range leaf.Parents {
+	for _, parent := range column.Parents {
 		if mask := s.validity(parent); mask != nil {
 			v.Masks = append(v.Masks, mask)
 		}

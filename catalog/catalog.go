@@ -116,9 +116,9 @@ func (c *Catalog) Clear() {
 // nextID makes a generation id: the instance keeps ids of different runs apart, the counter those of one run.
 func (c *Catalog) nextID() string { return fmt.Sprintf("%s-%d", c.instance, c.counter.Add(1)) }
 
-func newGeneration(name, id string, schema *arrowipc.Schema, leaves []arrowipc.Leaf, codec string, now time.Time) *Generation {
+func newGeneration(name, id string, schema *arrowipc.Schema, columns []arrowipc.RowColumn, codec string, now time.Time) *Generation {
 	g := &Generation{
-		Leaves: leaves, Statistics: make([]statistics.Column, len(leaves)),
+		RowColumns: columns, Statistics: make([]statistics.Column, len(columns)),
 		Dataset: name, ID: id, Schema: schema, Codec: codec, Created: now,
 		Nodes: make([]NodeFacts, schema.Layout.Node1), Dictionaries: map[int64]DictionaryFacts{}, known: map[any]bool{},
 	}

@@ -61,15 +61,15 @@ func (p *Put) check(old *Generation, mismatch error) error {
 // when the dataset's schema has changed since Begin.
 func (p *Put) Commit(batches []Batch, codec string) (*Generation, error) {
 	c := p.c
-	leaves := arrowipc.Leaves(p.schema.Layout.Columns)
-	totals := addUp(batches, p.schema.Layout, leaves) // before the lock: it takes its time for many wide batches
+	columns := arrowipc.RowColumns(p.schema.Layout.Columns)
+	totals := addUp(batches, p.schema.Layout, columns) // before the lock: it takes its time for many wide batches
 	c.mu.Lock()
 	old := c.datasets[p.name]
 	if err := p.check(old, ErrConflict); err != nil {
 		c.mu.Unlock()
 		return nil, err
 	}
-	g := newGeneration(p.name, c.nextID(), p.schema, leaves, codec, c.now())
+	g := newGeneration(p.name, c.nextID(), p.schema, columns, codec, c.now())
 	if p.mode == Append && old != nil {
 		g.Schema = old.Schema // the first metadata stays
 		for _, b := range old.Batches {
@@ -78,7 +78,7 @@ func (p *Put) Commit(batches []Batch, codec string) (*Generation, error) {
 		// Appending may write behind the old list's end, where no other generation looks: commits serialise, and only
 		// the newest list is ever appended to.
 		g.Batches = append(old.Batches, batches...)
-		g.Leaves = old.Leaves
+		g.RowColumns = old.RowColumns
 		copy(g.Nodes, old.Nodes)
 		copy(g.Statistics, old.Statistics)
 		g.Rows, g.Decoded, g.Stored = old.Rows, old.Decoded, old.Stored

@@ -32,7 +32,7 @@ type ColumnFacts struct {
 	NullCount    int64  `json:"null_count"`
 
 	BoundFacts
-	Fields []FieldFacts `json:"fields,omitempty"` // of a struct: its leaves
+	Fields []FieldFacts `json:"fields,omitempty"` // of a struct: its fields, at any depth
 }
 
 // BoundFacts bound the values that are neither null nor NaN; a bound is absent where there is no such value, or where
@@ -44,7 +44,7 @@ type BoundFacts struct {
 	HasNaN bool `json:"has_nan,omitempty"`
 }
 
-// FieldFacts are the facts of one leaf of a struct.
+// FieldFacts are the facts of one field of a struct.
 type FieldFacts struct {
 	Path      string `json:"path"` // dotted, from the top
 	Type      string `json:"type"`
@@ -59,14 +59,14 @@ func (g *Generation) Facts() Facts {
 		StoredBytes: g.Stored, Codec: g.Codec, Created: g.Created.UTC().Format(time.RFC3339Nano),
 		Columns: make([]ColumnFacts, 0, len(g.Schema.Layout.Columns)),
 	}
-	leaf := 0 // the next one: leaves come in the order of the columns
+	next := 0 // row columns come in the order of the columns
 	for _, c := range g.Schema.Layout.Columns {
 		n := g.Column(c)
 		column := ColumnFacts{
 			Name: c.Field.Name, Type: c.Field.TypeString(), DecodedBytes: n.Decoded, StoredBytes: n.Stored, NullCount: n.Nulls,
 		}
-		for ; leaf < len(g.Leaves) && g.Leaves[leaf].Column.Node0 < c.Node1; leaf++ {
-			l, st := g.Leaves[leaf], g.Statistics[leaf]
+		for ; next < len(g.RowColumns) && g.RowColumns[next].Column.Node0 < c.Node1; next++ {
+			l, st := g.RowColumns[next], g.Statistics[next]
 			if l.Column == c {
 				column.NullCount, column.BoundFacts = st.Nulls, boundFacts(c.Field, st)
 				continue

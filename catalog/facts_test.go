@@ -22,14 +22,14 @@ func TestFactsJSON(t *testing.T) {
 	g := current(t, c, "travel/flights")
 	defer g.Release()
 	// Node i of a batch of r rows has 8r(i+1) plain and 3r(i+1)+8 stored bytes, (id+i) mod (r+1) nulls.
-	// The bounds of a leaf are the id and ten times the id.
+	// The bounds of a number are the id and ten times the id.
 	bounds := `"min":1,"max":20,"exact":true`
 	want := `{"dataset":"travel/flights","generation":"` + g.ID + `","rows":5,"batches":2,"decoded_bytes":600,"stored_bytes":152,` +
 		`"codec":"zstd","created":"2024-02-29T11:00:00.005Z","columns":[` +
 		`{"name":"n\u003c\u0026\u003e","type":"int64","decoded_bytes":40,"stored_bytes":31,"null_count":3,` + bounds + `},` +
 		`{"name":"p","type":"struct\u003cx: int64, q: struct\u003cy: int64\u003e\u003e","decoded_bytes":560,"stored_bytes":274,` +
 		`"null_count":5,"fields":[{"path":"p.x","type":"int64","null_count":0,` + bounds + `},` +
-		`{"path":"p.q.y","type":"int64","null_count":4,` + bounds + `}]}]}`
+		`{"path":"p.q","type":"struct\u003cy: int64\u003e","null_count":2},{"path":"p.q.y","type":"int64","null_count":4,` + bounds + `}]}]}`
 	if got := string(g.FactsJSON()); got != want {
 		t.Errorf("facts\n%s\nwant\n%s", got, want)
 	}

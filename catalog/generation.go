@@ -21,7 +21,7 @@ type Batch interface {
 	// EachDictionary calls f with every dictionary that the batch needs. A key is the same for batches that share the
 	// dictionary, and only for these. Sizes are bytes, of the values decoded (unpadded) and as stored.
 	EachDictionary(f func(key any, id, decoded, stored int64))
-	// Statistics are those of the leaves of the schema's layout, in the order of arrowipc.Leaves. Not to be modified.
+	// Statistics are those of the row columns of the schema's layout, in the order of arrowipc.RowColumns. Not to be modified.
 	Statistics() []statistics.Column
 	// Retain adds a reference, Release drops one; the payload goes with the last.
 	Retain()
@@ -49,8 +49,8 @@ type Generation struct {
 	Stored  int64       // bytes of all stored bodies, dictionaries once
 	Nodes   []NodeFacts // totals by field node, in the preorder of Schema.Layout
 
-	Leaves     []arrowipc.Leaf     // of Schema.Layout
-	Statistics []statistics.Column // of all batches, by leaf
+	RowColumns []arrowipc.RowColumn // of Schema.Layout
+	Statistics []statistics.Column  // of all batches, by row column
 
 	Dictionaries map[int64]DictionaryFacts // by id
 	known        map[any]bool              // keys of the dictionaries counted so far; guarded by the catalogue's lock
@@ -108,7 +108,7 @@ func (g *Generation) Release() {
 type totals struct {
 	rows, decoded, stored int64
 	nodes                 []NodeFacts
-	statistics            []statistics.Column // by leaf
+	statistics            []statistics.Column // by row column
 	dictionaries          []dictionary        // each once
 }
 
@@ -118,8 +118,8 @@ type dictionary struct {
 }
 
 // addUp adds up batches of a layout.
-func addUp(batches []Batch, l *arrowipc.Layout, leaves []arrowipc.Leaf) totals {
-	t := totals{nodes: make([]NodeFacts, l.Node1), statistics: make([]statistics.Column, len(leaves))}
+func addUp(batches []Batch, l *arrowipc.Layout, columns []arrowipc.RowColumn) totals {
+	t := totals{nodes: make([]NodeFacts, l.Node1), statistics: make([]statistics.Column, len(columns))}
 	known := map[any]bool{}
 	for _, b := range batches {
 		t.rows += b.Rows()
@@ -132,7 +132,7 @@ func addUp(batches []Batch, l *arrowipc.Layout, leaves []arrowipc.Leaf) totals {
 			t.decoded += f.Decoded
 		}
 		for i, c := range b.Statistics() {
-			t.statistics[i].Merge(c, statistics.ClassOf(leaves[i].Column.Field))
+			t.statistics[i].Merge(c, statistics.ClassOf(columns[i].Column.Field))
 		}
 		b.EachDictionary(func(key any, id, decoded, stored int64) {
 			if !known[key] {
@@ -155,7 +155,7 @@ func (g *Generation) add(t totals) {
 		g.Nodes[i].Nulls += f.Nulls
 	}
 	for i, c := range t.statistics {
-		g.Statistics[i].Merge(c, statistics.ClassOf(g.Leaves[i].Column.Field))
+		g.Statistics[i].Merge(c, statistics.ClassOf(g.RowColumns[i].Column.Field))
 	}
 	for _, d := range t.dictionaries {
 		if g.known[d.key] {

@@ -66,9 +66,13 @@ func batches(t testing.TB, schema *arrowipc.Schema, ids ...int) ([]*fakeBatch, [
 	var list []Batch
 	for _, id := range ids {
 		b := newBatch(t, schema, id)
-		for _, leaf := range arrowipc.Leaves(schema.Layout.Columns) {
+		for _, c := range arrowipc.RowColumns(schema.Layout.Columns) {
+			if statistics.ClassOf(c.Column.Field) == statistics.None {
+				b.statistics = append(b.statistics, statistics.Column{Rows: b.rows, Nulls: b.nodes[c.Column.Node0].Nulls})
+				continue
+			}
 			b.statistics = append(b.statistics, statistics.Column{
-				Rows: b.rows, Nulls: b.nodes[leaf.Column.Node0].Nulls, HasMin: true, HasMax: true, MinExact: true, MaxExact: true,
+				Rows: b.rows, Nulls: b.nodes[c.Column.Node0].Nulls, HasMin: true, HasMax: true, MinExact: true, MaxExact: true,
 				Min: statistics.Int(int64(id)), Max: statistics.Int(int64(10 * id)),
 			})
 		}
