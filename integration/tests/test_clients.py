@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.flight as fl
 import pytest
 
-import compare
 import client_limits
 import clients
+import compare
 from client_limits import limits_of
 from clients import ALL, Outcome
 from service import Client, Server
