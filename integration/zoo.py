@@ -1,8 +1,8 @@
 """One of every Arrow type, with nulls, empty values and extremes: what the tests of types put and compare.
 
 ``ARRAYS`` and ``DICTIONARIES`` map a name to a function of a row count. What it makes is the same in every run, lies in
-the middle of a longer array, and starts within a byte of its bitmaps. ``table`` puts arrays side by side, ``TABLES``
-has the tables whose shape is the point, and ``assert_same`` compares to the bit.
+the middle of a longer array, and starts within a byte of its bitmaps. ``table`` puts arrays side by side, and
+``TABLES`` has the tables whose shape is the point.
 """
 
 from __future__ import annotations
@@ -368,27 +368,3 @@ TABLES: dict[str, Callable[[int], pa.Table]] = {
     "one null-only column": lambda rows: table({"null": pa.nulls}, rows),
 }
 """Tables by row count whose shape is the point."""
-
-
-def _bits(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Floats as the integers of their bits: NaNs are equal, and zeros are not."""
-    if not pa.types.is_floating(column.type):
-        return column
-    kind = pa.type_for_alias(f"uint{column.type.bit_width}")
-    return pa.chunked_array([chunk.view(kind) for chunk in column.chunks], kind)
-
-
-def as_read(schema: pa.Schema) -> pa.Schema:
-    """``schema`` as pyarrow's own reader has it, which calls a map's children key and value whatever their names."""
-    return pa.ipc.read_schema(schema.serialize())
-
-
-def assert_same(got: pa.Table, want: pa.Table) -> None:
-    """Fails unless schema, metadata, rows and every value, to the bit, are those of ``want`` after IPC."""
-    got.validate(full=True)
-    schema = as_read(want.schema)
-    assert got.schema.equals(schema, check_metadata=True), (got.schema, schema)
-    assert got.num_rows == want.num_rows
-    for number, field in enumerate(want.schema):
-        mine, theirs = _bits(got.column(number)), _bits(want.column(number))
-        assert mine.equals(theirs) or mine.to_pylist() == theirs.to_pylist(), f"column {number}, {field}"

@@ -152,7 +152,6 @@ LATER_READ = {
     "count": "exact",
     "statistics": True,
     "partitions": 2,
-    "dictionaries": "decode",
 }
 LATER_PUT = {
     "ttl": 5,
@@ -161,7 +160,6 @@ LATER_PUT = {
     "durable": True,
     "put_id": "one",
     "transaction": "t",
-    "dictionaries": "keep",
 }
 LATER_ACTIONS = ["statistics", "pin", "unpin", "evict", "compact", "begin", "commit", "abort", "CancelFlightInfo"]
 
@@ -185,15 +183,6 @@ def test_actions_that_are_not_offered_yet_say_so(client: Client, action: str) ->
     with pytest.raises(pa.ArrowNotImplementedError, match=action):
         client.action(action)
     assert action not in {a.type for a in client.flight.list_actions()}
-
-
-def test_dictionaries_are_refused_before_anything_is_kept(client: Client, name: str) -> None:
-    data = pa.table({"plain": [1, 2], "coded": pa.array(["a", "b"]).dictionary_encode()})
-    names, charge = client.names(), client.charged()
-    with pytest.raises(pa.ArrowNotImplementedError, match=f'"{name}".*"coded"'):
-        client.put(name, data)
-    assert client.names() == names
-    assert client.settled_charge(charge) == charge
 
 
 def _exchange(client: Client) -> None:
@@ -302,7 +291,7 @@ def test_flipped_bytes_are_refused_or_kept_but_never_fatal(server: Server, clien
             server.address,
             [wire.message(SCHEMA_HEADER, path=["flipped"]), wire.message(bytes(bad), BATCH_BODY)],
         )
-        assert report["code"] in ("OK", "InvalidArgument", "Unimplemented"), (position, report)
+        assert report["code"] in ("OK", "InvalidArgument", "Unimplemented", "ResourceExhausted"), (position, report)
         if report["code"] == "OK":
             client.get("flipped").validate(full=True)
             client.drop("flipped")

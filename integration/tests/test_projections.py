@@ -7,10 +7,9 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 import pytest
-from test_round_trip import expected
 
+import compare
 import tables
-import zoo
 from service import Client, Server
 
 ROWS = 3000
@@ -33,7 +32,7 @@ def stored(request: pytest.FixtureRequest, server: Server) -> Iterator[tuple[Cli
 
 def _check(client: Client, dataset: str, kind: str, columns: list[str]) -> None:
     for wire in ("stored", "none"):
-        zoo.assert_same(client.get(dataset, columns=columns, wire=wire), expected(DATA[kind], columns))
+        compare.assert_same(client.get(dataset, columns=columns, wire=wire), compare.expected(DATA[kind], columns))
 
 
 def test_each_column_alone(stored: tuple[Client, str, str]) -> None:
@@ -57,7 +56,7 @@ def test_repeated_columns_repeat(stored: tuple[Client, str, str]) -> None:
     client, dataset, kind = stored
     names = DATA[kind].column_names
     for columns in ([names[0]] * 3, names + names, [names[1], names[0], names[1]]):
-        zoo.assert_same(client.get(dataset, columns=columns), DATA[kind].select(columns))
+        compare.assert_same(client.get(dataset, columns=columns), DATA[kind].select(columns))
 
 
 @pytest.mark.parametrize("codec", ["none", "lz4", "zstd"])
@@ -66,7 +65,7 @@ def test_a_null_only_column_alone_and_beside_others(client: Client, name: str, c
     client.put(name, data, codec=codec)
     for size in range(1, 4):
         for columns in itertools.permutations(data.column_names, size):
-            zoo.assert_same(client.get(name, columns=list(columns)), data.select(columns))
+            compare.assert_same(client.get(name, columns=list(columns)), data.select(columns))
 
 
 @pytest.mark.parametrize("columns", [100, 200, 1500])
@@ -74,8 +73,8 @@ def test_a_null_only_column_alone_and_beside_others(client: Client, name: str, c
 def test_wide_tables(client: Client, name: str, columns: int, codec: str) -> None:
     data = tables.table("wide", 3000, batch_rows=1000, columns=columns)
     client.put(name, data, codec=codec)
-    zoo.assert_same(client.get(name), data)
+    compare.assert_same(client.get(name), data)
     some = [f"c{columns - 1}", "c0", f"c{columns // 2}"]
-    zoo.assert_same(client.get(name, columns=some), data.select(some))
+    compare.assert_same(client.get(name, columns=some), data.select(some))
     assert client.info(name, columns=some).total_bytes == tables.plain_bytes(data.select(some))
     client.drop(name)

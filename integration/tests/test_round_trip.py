@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.flight as fl
 import pytest
 
+import compare
 import tables
 from service import Client, Server, chunked, command_of
 
@@ -38,35 +39,6 @@ def source(kind: str) -> pa.Table:
     return _with_metadata(tables.table(kind, ROWS))
 
 
-def _pick(array: pa.StructArray, paths: list[list[str]]) -> pa.Array:
-    """The struct ``array`` with the children that ``paths`` name, in order of first mention."""
-    if any(not path for path in paths):
-        return array
-    children: dict[str, list[list[str]]] = {}
-    for first, *rest in paths:
-        children.setdefault(first, []).append(rest)
-    fields = [array.type.field(name) for name in children]
-    picked = [_pick(array.field(name), rest) for name, rest in children.items()]
-    fields = [f.with_type(p.type) for f, p in zip(fields, picked, strict=True)]
-    return pa.StructArray.from_arrays(picked, fields=fields)
-
-
-def expected(table: pa.Table, columns: list[str] | None) -> pa.Table:
-    """What the read of ``columns`` must give, worked out from the source."""
-    if columns is None:
-        return table
-    if not any("." in column for column in columns):
-        return table.select(columns)
-    roots: dict[str, list[list[str]]] = {}
-    for column in columns:
-        root, *rest = column.split(".")
-        roots.setdefault(root, []).append(rest)
-    whole = table.combine_chunks()
-    arrays = [_pick(whole.column(root).combine_chunks(), rest) for root, rest in roots.items()]
-    fields = [whole.schema.field(root).with_type(a.type) for root, a in zip(roots, arrays, strict=True)]
-    return pa.Table.from_arrays(arrays, schema=pa.schema(fields, metadata=whole.schema.metadata))
-
-
 @pytest.fixture(scope="module")
 def reader(server: Server) -> Iterator[Client]:
     with server.client() as connected:
@@ -93,7 +65,7 @@ def test_projections_equal_the_source(reader: Client, stored: tuple[str, str]) -
     kind, dataset = stored
     for columns in COLUMNS[kind]:
         keys = {} if columns is None else {"columns": columns}
-        want = expected(source(kind), columns)
+        want = compare.expected(source(kind), columns)
         got = reader.get(dataset, **keys)
         got.validate(full=True)
         assert got.schema.equals(want.schema, check_metadata=True), columns

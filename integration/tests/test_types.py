@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.flight as fl
 import pytest
 
+import compare
 import wiretool
 import zoo
 from service import Client, Server, command_of
@@ -50,16 +51,16 @@ def test_a_stream_has_no_empty_batches_between_rows(client: Client, name: str) -
 def test_batch_sizes_that_are_zero_only(client: Client, name: str) -> None:
     empty = pa.table({"n": pa.array([], pa.int64())})
     client.put_batches(name, empty.schema, [pa.record_batch(empty.to_pydict(), empty.schema)] * 3, batching="keep")
-    zoo.assert_same(client.get(name), empty)
+    compare.assert_same(client.get(name), empty)
 
 
 def test_columns_are_told_by_ordinal_where_names_do_not(client: Client, name: str) -> None:
     data = zoo.TABLES["names that are empty, repeated, dotted or numbers"](5)
     client.put(name, data)
     for ordinal in range(data.num_columns):
-        zoo.assert_same(client.get(name, columns=[ordinal]), data.select([ordinal]))
-    zoo.assert_same(client.get(name, columns=["a.b"]), data.select([4]))
-    zoo.assert_same(client.get(name, columns=["0"]), data.select([5]))
+        compare.assert_same(client.get(name, columns=[ordinal]), data.select([ordinal]))
+    compare.assert_same(client.get(name, columns=["a.b"]), data.select([4]))
+    compare.assert_same(client.get(name, columns=["0"]), data.select([5]))
     for repeated in ("", "n"):
         with pytest.raises(pa.ArrowInvalid, match=name):
             client.get(name, columns=[repeated])
@@ -85,7 +86,7 @@ def test_decimals_keep_their_width(client: Client, name: str, bits: int) -> None
         assert str(bits) in column["type"]
         assert column["decoded_bytes"] == 100 * bits // 8 + 13
         assert kind.bit_width == bits
-    zoo.assert_same(client.get(name), data)
+    compare.assert_same(client.get(name), data)
 
 
 @pytest.mark.parametrize("parts", [1, 40])
@@ -96,8 +97,8 @@ def test_runs_that_are_sliced_and_joined(client: Client, name: str, parts: int) 
     slices = [whole.slice((part * 631) % 800, 17 + part) for part in range(parts)]
     want = pa.Table.from_batches(slices)
     client.put_batches(name, want.schema, slices)
-    zoo.assert_same(client.get(name), want)
-    zoo.assert_same(client.get(name, columns=[1], wire="none"), want.select([1]))
+    compare.assert_same(client.get(name), want)
+    compare.assert_same(client.get(name, columns=[1], wire="none"), want.select([1]))
 
 
 def test_an_unknown_extension_is_passed_through(client: Client, name: str) -> None:
@@ -111,7 +112,7 @@ def test_an_unknown_extension_is_passed_through(client: Client, name: str) -> No
         [pa.array([{"x": 1, "y": 2}, None], point), pa.array([[{"x": 3, "y": 4}], []], schema[1].type)], schema
     )
     client.put(name, data)
-    zoo.assert_same(client.get(name), data)
+    compare.assert_same(client.get(name), data)
     assert (
         client.get(name, columns=["l"]).schema.field("l").type.value_field.metadata[b"ARROW:extension:metadata"]
         == b"\xff\x00{"

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.flight as fl
 import pytest
 
+import compare
 import tables
 import wiretool
 import zoo
@@ -54,17 +55,17 @@ def test_every_read_of_every_put(reader: Client, name: str, table: str, codec: s
         batches = _batches(data, sizes)
         facts = reader.put_batches(name, data.schema, batches, codec=codec, batching=batching)
         assert facts["rows"] == data.num_rows
-        zoo.assert_same(reader.get(name), data)
-        zoo.assert_same(reader.get(name, wire="none"), data)
+        compare.assert_same(reader.get(name), data)
+        compare.assert_same(reader.get(name, wire="none"), data)
         for columns in _projections(data):
             for wire in ("stored", "none"):
                 got = reader.get(name, columns=columns, wire=wire)
                 if columns:
-                    zoo.assert_same(got, data.select(columns))
+                    compare.assert_same(got, data.select(columns))
                 else:
                     assert (got.num_rows, got.num_columns) == (data.num_rows, 0)
         info = reader.info(name, columns=_projections(data)[0])
-        assert info.schema.equals(zoo.as_read(data.select(_projections(data)[0]).schema), check_metadata=True)
+        assert info.schema.equals(compare.as_read(data.select(_projections(data)[0]).schema), check_metadata=True)
         if batching == "keep":
             chunks = reader.flight.do_get(fl.Ticket(command_of(name)))
             assert [c.data.num_rows for c in chunks] == [b.num_rows for b in batches]
@@ -92,13 +93,13 @@ def test_messages_cut_small(server: Server, everything: tuple[str, pa.Table], wi
     assert report["largest"] <= max(65_536, schema_bytes + 64)
     assert report["messages"] > 10
     with pa.OSFile(str(tmp_path / "cut"), "rb") as source:
-        zoo.assert_same(pa.ipc.open_stream(source).read_all(), data)
+        compare.assert_same(pa.ipc.open_stream(source).read_all(), data)
 
 
 def test_a_column_of_everything_alone(client: Client, everything: tuple[str, pa.Table]) -> None:
     dataset, data = everything
     for ordinal in range(data.num_columns):
-        zoo.assert_same(client.get(dataset, columns=[ordinal]), data.select([ordinal]))
+        compare.assert_same(client.get(dataset, columns=[ordinal]), data.select([ordinal]))
 
 
 @pytest.mark.parametrize("kind", zoo.ARRAYS)
@@ -107,7 +108,7 @@ def test_a_small_slice_is_small_on_the_wire(client: Client, name: str, kind: str
     data = whole.slice(10_001, 10)
     client.put(name, data, codec="none")
     with counted(client) as grown:
-        zoo.assert_same(client.get(name), data)
+        compare.assert_same(client.get(name), data)
     # A schema message, a batch header and ten rows, of which the longest has five levels and some hundred bytes.
     assert grown["bytes_out"] < 6000
     client.drop(name)
