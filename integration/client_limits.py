@@ -174,7 +174,7 @@ def _cells(rows: Iterable[Iterable[str]]) -> Iterator[str]:
 
 def _rows(clients: Iterable[str], tables: Iterable[str]) -> Iterator[list[str]]:
     """Each table that a client has a limit with: its name, and one cell for each client."""
-    for table in tables:
+    for table in sorted(tables):
         row = [table]
         for client in clients:
             known = [_can(limit) for limit in limits_of(client, table)]
