@@ -184,7 +184,7 @@ func readFull(r *mem.Reader, p []byte) error {
 
 func wireError(err error) error {
 	if err != nil {
-		return fmt.Errorf("%w: %v", errFlightData, err)
+		return fmt.Errorf("%w: %w", errFlightData, err)
 	}
 	return nil
 }
