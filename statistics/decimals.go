@@ -9,46 +9,83 @@ import (
 // unsigned numbers.
 type wide [4]uint64
 
+// wides are the least and the greatest decimal seen.
+type wides struct {
+	least, greatest wide
+	seen            bool
+}
+
 // measureDecimals measures decimals of 16 and 32 bytes.
 func measureDecimals(v *Vector) Column {
 	c := Column{Rows: v.Length, Nulls: v.Length}
-	var (
-		least, greatest wide
-		seen            bool
-	)
-	v.blocks(func(i, _ int, w uint64) {
+	var e wides
+	v.blocks(func(i, n int, w uint64) {
 		c.Nulls -= int64(bits.OnesCount64(w))
-		for ; w != 0; w &= w - 1 {
-			x := wideAt(v.fixed(int64(i + bits.TrailingZeros64(w))))
-			if !seen {
-				least, greatest, seen = x, x, true
-				continue
-			}
-			if x.less(&least) {
-				least = x
-			}
-			if greatest.less(&x) {
-				greatest = x
-			}
+		values := v.Values[i*v.Width : (i+n)*v.Width]
+		if !e.seen {
+			e.least = wideAt(v.fixed(int64(i + bits.TrailingZeros64(w))))
+			e.greatest, e.seen = e.least, true
+		}
+		if v.Width == 16 {
+			e.add128(values, w)
+		} else {
+			e.add256(values, w)
 		}
 	})
-	if seen {
-		c.bound(least.value(), greatest.value())
+	if e.seen {
+		c.bound(e.least.value(), e.greatest.value())
 	}
 	return c
 }
 
-// wideAt reads a decimal of 16 or 32 bytes.
-func wideAt(b []byte) (x wide) {
-	x[0], x[1] = binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:])
-	if len(b) == decimalBytes {
-		x[2], x[3] = binary.LittleEndian.Uint64(b[16:]), binary.LittleEndian.Uint64(b[24:])
-	} else {
-		sign := uint64(int64(x[1]) >> 63)
-		x[2], x[3] = sign, sign
+// add256 takes the values of 32 bytes that w selects.
+func (e *wides) add256(values []byte, w uint64) {
+	for ; len(values) >= 32; values, w = values[32:], w>>1 {
+		if w&1 == 0 {
+			continue
+		}
+		x := wideAt(values[:32])
+		if x.less(&e.least) {
+			e.least = x
+		}
+		if e.greatest.less(&x) {
+			e.greatest = x
+		}
 	}
-	x[3] ^= signBit
-	return x
+}
+
+// add128 takes the values of 16 bytes that w selects. All have the sign in their upper half, so two words decide.
+func (e *wides) add128(values []byte, w uint64) {
+	leastHigh, leastLow := int64(e.least[1]), e.least[0]
+	greatestHigh, greatestLow := int64(e.greatest[1]), e.greatest[0]
+	for ; len(values) >= 16; values, w = values[16:], w>>1 {
+		if w&1 == 0 {
+			continue
+		}
+		low, high := binary.LittleEndian.Uint64(values), int64(binary.LittleEndian.Uint64(values[8:]))
+		if high < leastHigh || high == leastHigh && low < leastLow {
+			leastHigh, leastLow = high, low
+		}
+		if high > greatestHigh || high == greatestHigh && low > greatestLow {
+			greatestHigh, greatestLow = high, low
+		}
+	}
+	e.least, e.greatest = extended(leastHigh, leastLow), extended(greatestHigh, greatestLow)
+}
+
+// wideAt reads a decimal of 16 or 32 bytes.
+func wideAt(b []byte) wide {
+	low, high := binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:])
+	if len(b) < 32 {
+		return extended(int64(high), low)
+	}
+	return wide{low, high, binary.LittleEndian.Uint64(b[16:]), binary.LittleEndian.Uint64(b[24:]) ^ signBit}
+}
+
+// extended is a 128-bit two's complement as a wide.
+func extended(high int64, low uint64) wide {
+	sign := uint64(high >> 63)
+	return wide{low, uint64(high), sign, sign ^ signBit}
 }
 
 func (x *wide) less(y *wide) bool {

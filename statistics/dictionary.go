@@ -20,10 +20,15 @@ func measureDictionary(v *Vector) Column {
 	c := Column{Rows: v.Length, Nulls: v.Length}
 	used := make([]byte, (values.Length+block-1)/block*block)
 	nulls := values.nullTable()
-	v.blocks(func(i, _ int, w uint64) {
+	var (
+		k       keys
+		scratch [8 * block]byte
+	)
+	v.blocks(func(i, n int, w uint64) {
 		c.Nulls -= int64(bits.OnesCount64(w))
+		v.indices(&k, v.blockValues(&scratch, i, n))
 		for ; w != 0; w &= w - 1 {
-			index := v.index(int64(i + bits.TrailingZeros64(w)))
+			index := k[bits.TrailingZeros64(w)]
 			used[index] = 1
 			if nulls != nil {
 				c.Nulls += int64(nulls[index])
@@ -93,4 +98,13 @@ func single(x Value, class Class, text bool) (c Column) {
 		c.bound(x, x)
 	}
 	return c
+}
+
+// indices reads a block of indices.
+func (v *Vector) indices(k *keys, values []byte) {
+	if v.Field.Dictionary.Signed || v.Width == 8 { // no index is so large that its sign would matter
+		k.signed(values, v.Width)
+	} else {
+		k.unsigned(values, v.Width)
+	}
 }
