@@ -103,6 +103,16 @@ def tables() -> dict[str, pa.Table]:
     return {name.replace("/", "-"): table for name, table in made.items()}
 
 
+def shifted() -> dict[str, pa.Table]:
+    """The tables of single types with the tested column one row later, where that makes a difference of values.
+
+    Schema and number of rows stay.
+    """
+    makes = zoo.ARRAYS | {f"dictionary {name}": make for name, make in zoo.DICTIONARIES.items() if name != "of null"}
+    columns = {name: (make(ROWS), make(ROWS + 1).slice(1)) for name, make in makes.items()}
+    return {name.replace("/", "-"): _plain(later) for name, (now, later) in columns.items() if not now.equals(later)}
+
+
 def write(folder: Path, data: dict[str, pa.Table]) -> None:
     """Writes each table as an Arrow IPC stream into ``folder``."""
     for name, table in data.items():

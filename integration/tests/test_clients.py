@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 import client_limits
 import clients
 import compare
+import zoo
 from client_limits import limits_of
 from clients import ALL, Outcome
 from service import Client, Server
@@ -121,6 +123,57 @@ def test_what_a_put_loses(puts: dict[str, Outcome], reads: dict[str, dict[str, O
                 dataset = f"{limit.client}/{name}"
                 assert puts[dataset] == OK
                 assert {reads[reader][dataset].step for reader in OTHERS} & {"schema", "values"}, (limit, name)
+
+
+@pytest.mark.parametrize("client", OTHERS)
+def test_a_client_notices_other_values(server: Server, folder: Path, python: Client, client: str) -> None:
+    """What the clients find equal is equal: under another prefix lie tables that are one row off."""
+    changed = clients.shifted()
+    assert len(changed) > 0.9 * len(zoo.ARRAYS | zoo.DICTIONARIES)
+    for name, table in changed.items():
+        python.put_to(fl.FlightDescriptor.for_path("shifted", name), table.schema, table.to_batches())
+    outcomes = clients.run(client, server.address, folder, "get", ["shifted"])
+    unnoticed = {name for name in changed if outcomes[f"shifted/{name}"].step != "values"}
+    unread = {name for name in changed if any(limit.get for limit in limits_of(client, name))}
+    assert unnoticed <= unread, {name: outcomes[f"shifted/{name}"] for name in unnoticed - unread}
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with one table, whose one batch is larger than the messages that stock clients accept."""
+    made = tmp_path_factory.mktemp("large")
+    clients.write(made, {"large batch": TABLES["large batch"]})
+    return made
+
+
+@pytest.mark.parametrize("client", OTHERS)
+def test_a_client_sees_why_it_is_refused(server: Server, large: Path, client: str) -> None:
+    """Also of a put that the server refuses while the client still sends."""
+    [put] = clients.run(client, server.address, large, "put", ["{"]).values()
+    assert (put.step, "bad dataset name" in put.why) == ("call", True), put
+    [get] = clients.run(client, server.address, large, "get", ["nowhere"]).values()
+    assert (get.step, "no such dataset" in get.why) == ("call", True), get
+
+
+def test_a_server_of_stored_bytes_is_for_clients_that_read_them(large: Path) -> None:
+    """The default sends plain batches to all of these clients; this is why."""
+    with Server("--wire", "stored", "--codec", "lz4") as server:
+        clients.run("Go", server.address, large, "put", ["stored"])
+        read = {client: clients.run(client, server.address, large, "get", ["stored"]) for client in OTHERS}
+    assert read["Go"] == {"stored/large batch": OK}
+    for client in ("Java", "Rust"):
+        [outcome] = read[client].values()
+        assert (outcome.step, "ompress" in outcome.why or "lz4" in outcome.why) == ("call", True), outcome
+
+
+def test_every_limit_is_of_a_table_that_is_tested() -> None:
+    unknown = [
+        (limit.client, pattern)
+        for limit in client_limits.LIMITS
+        for pattern in limit.tables
+        if not fnmatch.filter(TABLES, pattern)
+    ]
+    assert unknown == []
 
 
 def test_clients_md_is_up_to_date() -> None:
