@@ -1,9 +1,6 @@
 package statistics
 
-import (
-	"strings"
-	"unicode/utf8"
-)
+import "unicode/utf8"
 
 // boundBytes sets the bounds of class Bytes from the least and the greatest value, each cut to no less than MaxBytes+1
 // bytes, and copies what it keeps of them. Bounds of text are cut between characters, so that they can be shown.
@@ -39,12 +36,12 @@ func cutDown(b []byte, text bool) []byte {
 // raiseBytes is the least string that comes after everything that begins with s: its last byte that is not 0xFF is
 // raised and what follows is left out. There is none of bytes that are all 0xFF.
 func raiseBytes(s string) (raised string, ok bool) {
-	s = strings.TrimRight(s, "\xFF")
-	if s == "" {
-		return "", false
+	for last := len(s) - 1; last >= 0; last-- {
+		if s[last] != 0xFF {
+			return s[:last] + string([]byte{s[last] + 1}), true
+		}
 	}
-	last := len(s) - 1
-	return s[:last] + string([]byte{s[last] + 1}), true
+	return "", false
 }
 
 // raiseText is raiseBytes in whole characters: the last that has a next one is raised. The order of bytes of UTF-8 is

@@ -117,7 +117,7 @@ func formatDate(x int64, unit int) string {
 func formatTimestamp(x int64, unit int, zoned bool) string {
 	seconds, fraction := floorDivide(x, perSecond[unit])
 	day, clock := floorDivide(seconds, secondsPerDay)
-	s := formatDay(day) + "T" + formatClock(clock) + formatFraction(fraction, unit)
+	s := formatDay(day) + "T" + formatClock(uint64(clock)) + formatFraction(uint64(fraction), unit)
 	if zoned {
 		s += "Z"
 	}
@@ -170,27 +170,27 @@ func formatDuration(x int64, unit int) string {
 	return b.String()
 }
 
-// splitTime is the sign, the whole seconds and the rest of a number of units. The magnitude of the least integer is no
-// int64, but that of its seconds and of its rest is, unless the unit is the second.
-func splitTime(x int64, unit int) (sign string, seconds, fraction int64) {
+// splitTime is the sign, the whole seconds and the rest of a number of units. It is unsigned, because the magnitude of the
+// least integer is.
+func splitTime(x int64, unit int) (sign string, seconds, fraction uint64) {
 	magnitude := uint64(x)
 	if x < 0 {
 		sign, magnitude = "-", -magnitude
 	}
 	n := uint64(perSecond[unit])
-	return sign, int64(min(magnitude/n, math.MaxInt64)), int64(magnitude % n)
+	return sign, magnitude / n, magnitude % n
 }
 
-func formatClock(seconds int64) string {
+func formatClock(seconds uint64) string {
 	return fmt.Sprintf("%02d:%02d:%02d", seconds/3600, seconds/60%60, seconds%60)
 }
 
 // formatFraction writes a fraction of a second with all digits of its unit, and nothing for none.
-func formatFraction(fraction int64, unit int) string {
+func formatFraction(fraction uint64, unit int) string {
 	if fraction == 0 {
 		return ""
 	}
-	digits := strconv.FormatInt(fraction, 10)
+	digits := strconv.FormatUint(fraction, 10)
 	return "." + strings.Repeat("0", 3*unit-len(digits)) + digits
 }
 

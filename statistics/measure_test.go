@@ -1,22 +1,58 @@
 package statistics
 
 import (
-	"bytes"
-	"math/bits"
 	"math/rand/v2"
 	"testing"
+	"time"
+	"unicode/utf8"
+	"unsafe"
 
 	"github.com/flightcache/flightcache/arrowipc"
 )
 
-// slow measures value by value, with nothing shared with Measure but Null, Value and Compare.
+func addressParity(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) & 1 }
+
+// random is a generator with a seed that is printed where the test fails.
+func random(t *testing.T) *rand.Rand {
+	seed := uint64(time.Now().UnixNano())
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("seed %d", seed)
+		}
+	})
+	return rand.New(rand.NewPCG(seed, 0))
+}
+
+// lengths are around the ends of blocks.
+var lengths = []int{0, 1, 2, 7, 8, 63, 64, 65, 127, 128, 129, 640, 1000}
+
+func TestMeasure(t *testing.T) {
+	r := random(t)
+	for _, s := range shapes() {
+		for _, n := range lengths {
+			for range 30 {
+				check(t, makeVector(r, s, n))
+			}
+		}
+	}
+}
+
+func TestMeasureDictionary(t *testing.T) {
+	r := random(t)
+	for _, s := range shapes() {
+		for _, n := range lengths {
+			for range 15 {
+				check(t, makeIndexed(r, s, n))
+			}
+		}
+	}
+}
+
+// slow is what is so of a vector, found value by value with Null, Value and Compare alone.
 type slow struct {
-	nulls      int64
-	nan        bool
-	values     bool
-	least      Value
-	greatest   Value
-	leastFloat float64
+	nulls           int64
+	nan, values     bool
+	least, greatest Value
 }
 
 func measureSlowly(v *Vector) (s slow) {
@@ -56,51 +92,71 @@ func before(class Class, a, b Value) bool {
 // check compares what Measure says of v with what its values say.
 func check(t *testing.T, v *Vector) {
 	t.Helper()
-	got, want, class := Measure(v), measureSlowly(v), ClassOf(v.Field)
+	got, want := Measure(v), measureSlowly(v)
+	name := v.Field.TypeString()
 	if got.Rows != v.Length || got.Nulls != want.nulls || got.HasNaN != want.nan {
 		t.Fatalf("%s: rows %d, nulls %d, NaN %v; want %d, %d, %v",
-			v.Field.TypeString(), got.Rows, got.Nulls, got.HasNaN, v.Length, want.nulls, want.nan)
-	}
-	if got.HasMin != want.values {
-		t.Fatalf("%s: HasMin %v, want %v", v.Field.TypeString(), got.HasMin, want.values)
+			name, got.Rows, got.Nulls, got.HasNaN, v.Length, want.nulls, want.nan)
 	}
 	if !want.values {
-		if got.HasMax || got.Min != (Value{}) || got.Max != (Value{}) || got.MinExact || got.MaxExact {
-			t.Fatalf("%s: bounds of no values: %+v", v.Field.TypeString(), got)
+		if (got != Column{Rows: got.Rows, Nulls: got.Nulls, HasNaN: got.HasNaN}) {
+			t.Fatalf("%s: bounds of no values: %+v", name, got)
 		}
 		return
 	}
-	if class != Bytes {
-		if got.Min != want.least || got.Max != want.greatest || !got.MinExact || !got.MaxExact || !got.HasMax {
-			t.Fatalf("%s: %+v, want %+v", v.Field.TypeString(), got, want)
-		}
+	exact := Column{Rows: got.Rows, Nulls: got.Nulls, HasNaN: got.HasNaN, HasMin: true, HasMax: true,
+		Min: want.least, Max: want.greatest, MinExact: true, MaxExact: true}
+	if got == exact {
 		return
 	}
-	checkBytes(t, v, got, want)
+	if ClassOf(v.Field) != Bytes {
+		t.Fatalf("%s: %+v, want %+v", name, got, exact)
+	}
+	checkMin(t, v, got, want.least.bytes)
+	checkMax(t, v, got, want.greatest.bytes)
 }
 
-// checkBytes asks that bounds are values where they fit, and else true, short and near.
-func checkBytes(t *testing.T, v *Vector, got Column, want slow) {
+// checkMin asks that the bound is the value where that fits, and else its beginning.
+func checkMin(t *testing.T, v *Vector, got Column, least string) {
 	t.Helper()
-	least, greatest := want.least.bytes, want.greatest.bytes
-	if got.MinExact != (len(least) <= MaxBytes) || got.MinExact && got.Min != want.least {
-		t.Fatalf("%s: min %q (exact: %v), want %q", v.Field.TypeString(), got.Min.bytes, got.MinExact, least)
+	bound, text := got.Min.bytes, isText(v.Field)
+	if len(least) <= MaxBytes {
+		if !got.HasMin || !got.MinExact || bound != least {
+			t.Fatalf("%s: min %q (%+v), want %q", v.Field.TypeString(), bound, got, least)
+		}
+		return
 	}
-	if got.MaxExact != (len(greatest) <= MaxBytes) || got.MaxExact && got.Max != want.greatest {
-		t.Fatalf("%s: max %q (exact: %v), want %q", v.Field.TypeString(), got.Max.bytes, got.MaxExact, greatest)
+	shortest := MaxBytes
+	if text {
+		shortest -= utf8.UTFMax - 1
 	}
-	if len(got.Min.bytes) > MaxBytes || len(got.Max.bytes) > MaxBytes {
-		t.Fatalf("%s: bounds of %d and %d bytes", v.Field.TypeString(), len(got.Min.bytes), len(got.Max.bytes))
+	if !got.HasMin || got.MinExact || len(bound) > MaxBytes || len(bound) < shortest || bound != least[:len(bound)] ||
+		text && utf8.ValidString(least) && !utf8.ValidString(bound) {
+		t.Fatalf("%s: min %q (%+v) of %q", v.Field.TypeString(), bound, got, least)
 	}
-	if !got.MinExact && got.Min.bytes != least[:len(got.Min.bytes)] || !got.MinExact && len(got.Min.bytes) <= MaxBytes-4 {
-		t.Fatalf("%s: min %q is not %q cut", v.Field.TypeString(), got.Min.bytes, least)
+}
+
+// checkMax asks that the bound is the value where that fits, and else a short one after all that begins like it.
+func checkMax(t *testing.T, v *Vector, got Column, greatest string) {
+	t.Helper()
+	bound, text := got.Max.bytes, isText(v.Field)
+	switch {
+	case len(greatest) <= MaxBytes:
+		if got.HasMax && got.MaxExact && bound == greatest {
+			return
+		}
+	case !got.HasMax: // there is nothing that could be raised
+		unraisable := "\xFF"
+		if text {
+			unraisable = string(utf8.MaxRune)
+		}
+		if bound == "" && !got.MaxExact && greatest[:len(unraisable)] == unraisable {
+			return
+		}
+	case !got.MaxExact && len(bound) <= MaxBytes && bound > greatest && (!text || !utf8.ValidString(greatest) || utf8.ValidString(bound)):
+		return
 	}
-	if got.HasMax && got.Max.bytes < greatest {
-		t.Fatalf("%s: max %q is below %q", v.Field.TypeString(), got.Max.bytes, greatest)
-	}
-	if !got.HasMax && (got.MaxExact || got.Max != (Value{})) {
-		t.Fatalf("%s: %+v", v.Field.TypeString(), got)
-	}
+	t.Fatalf("%s: max %q (%+v) of %q", v.Field.TypeString(), bound, got, greatest)
 }
 
 // bitmap packs bits.
@@ -114,20 +170,30 @@ func bitmap(n int, set func(i int) bool) []byte {
 	return b
 }
 
-func TestMeasureSmall(t *testing.T) {
-	f := &arrowipc.Field{Type: arrowipc.Type{ID: arrowipc.TypeInt, BitWidth: 64, Signed: true}}
-	values := make([]byte, 8*100)
-	r := rand.New(rand.NewPCG(1, 2))
-	for i := range values {
-		values[i] = byte(r.Uint32())
+// A column of indices whose dictionary is not there is counted, and so is one of a kind that has no values here.
+func TestMeasureOnlyCounts(t *testing.T) {
+	f := &arrowipc.Field{Type: arrowipc.Type{ID: arrowipc.TypeUtf8}, Dictionary: &arrowipc.Dictionary{IndexBits: 8}}
+	v := &Vector{Field: f, Kind: arrowipc.KindFixed, Width: 1, Length: 9, Validity: []byte{0xF0, 1}, Values: make([]byte, 9)}
+	if got, want := Measure(v), (Column{Rows: 9, Nulls: 4}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
 	}
-	valid := bitmap(100, func(i int) bool { return i%8 != 0 })
-	v := &Vector{Field: f, Kind: arrowipc.KindFixed, Width: 8, Length: 100, Validity: valid, Values: values}
-	check(t, v)
-	if got := Measure(v).Nulls; got != 13 || bits.OnesCount8(valid[0]) != 7 {
-		t.Fatal(got)
+	list := &arrowipc.Field{Type: arrowipc.Type{ID: arrowipc.TypeList}}
+	v = &Vector{Field: list, Kind: arrowipc.KindList, Length: 9, Validity: []byte{0xF0, 1}, Masks: [][]byte{nil, {0xC0, 1}}}
+	if got, want := Measure(v), (Column{Rows: 9, Nulls: 6}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
 	}
-	text := &arrowipc.Field{Type: arrowipc.Type{ID: arrowipc.TypeUtf8}}
-	check(t, &Vector{Field: text, Kind: arrowipc.KindBinary, Length: 3, Offsets: []byte{0, 0, 0, 0, 2, 0, 0, 0, 4, 0, 0, 0, 4, 0, 0, 0},
-		Data: bytes.Repeat([]byte("ab"), 2)})
+}
+
+// Offsets that fall are refused before a batch is measured; even so, nothing outside the data is read.
+func TestMeasureFallingOffsets(t *testing.T) {
+	v := texts(8, func(int) string { return "value" })
+	for i := range 4 {
+		v.Offsets[4*30+i] = 0x7F
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("offsets beyond the data were believed")
+		}
+	}()
+	Measure(v)
 }
