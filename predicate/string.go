@@ -77,48 +77,56 @@ func (l Literal) spelt() string {
 }
 
 func (c Cast) String() string {
-	return "cast(" + c.Of.String() + " as " + (&arrowipc.Field{Type: c.To}).TypeString() + ")"
+	return "cast(" + spell(c.Of) + " as " + (&arrowipc.Field{Type: c.To}).TypeString() + ")"
 }
 
 func (c Compare) String() string {
-	return operand(c.Left) + " " + c.Op.String() + " " + operand(c.Right)
+	return inner(c.Left) + " " + c.Op.String() + " " + inner(c.Right)
 }
 
-func (n In) String() string     { return operand(n.Of) + " in " + list(n.List) }
-func (n Member) String() string { return "is_in(" + n.Of.String() + ", " + list(n.List) + ")" }
-func (n IsNull) String() string { return operand(n.Of) + " is null" }
-func (n IsNaN) String() string  { return operand(n.Of) + " is nan" }
+func (n In) String() string     { return inner(n.Of) + " in " + list(n.List) }
+func (n Member) String() string { return "is_in(" + spell(n.Of) + ", " + list(n.List) + ")" }
+func (n IsNull) String() string { return inner(n.Of) + " is null" }
+func (n IsNaN) String() string  { return inner(n.Of) + " is nan" }
 
-func (n StartsWith) String() string { return operand(n.Of) + " starts with " + n.Prefix.String() }
+func (n StartsWith) String() string { return inner(n.Of) + " starts with " + n.Prefix.String() }
 
 func (n And) String() string { return join(n.Args, " and ", "true") }
 func (n Or) String() string  { return join(n.Args, " or ", "false") }
-func (n Not) String() string { return "not " + operand(n.Of) }
+func (n Not) String() string { return "not " + inner(n.Of) }
 
 func (n If) String() string {
-	return "if_else(" + n.Cond.String() + ", " + n.Then.String() + ", " + n.Else.String() + ")"
+	return "if_else(" + spell(n.Cond) + ", " + spell(n.Then) + ", " + spell(n.Else) + ")"
 }
 
 func (n Case) String() string {
 	var b strings.Builder
 	b.WriteString("case")
 	for _, w := range n.Whens {
-		b.WriteString(" when " + w.Cond.String() + " then " + w.Then.String())
+		b.WriteString(" when " + spell(w.Cond) + " then " + spell(w.Then))
 	}
 	if n.Else != nil {
-		b.WriteString(" else " + n.Else.String())
+		b.WriteString(" else " + spell(n.Else))
 	}
 	b.WriteString(" end")
 	return b.String()
 }
 
-// operand spells a node within another, in parentheses where it is not one word.
-func operand(e Expr) string {
-	switch e.(type) {
-	case Column, Literal, Cast, Member, If, Case:
-		return e.String()
+// spell is the text of a node, or what stands for one that is missing.
+func spell(e Expr) string {
+	if e == nil {
+		return "?"
 	}
-	return "(" + e.String() + ")"
+	return e.String()
+}
+
+// inner spells a node within another, in parentheses where it is not one word.
+func inner(e Expr) string {
+	switch e.(type) {
+	case nil, Column, Literal, Cast, Member, If, Case:
+		return spell(e)
+	}
+	return "(" + spell(e) + ")"
 }
 
 func join(args []Expr, sep, none string) string {
@@ -127,7 +135,7 @@ func join(args []Expr, sep, none string) string {
 	}
 	parts := make([]string, len(args))
 	for i, a := range args {
-		parts[i] = operand(a)
+		parts[i] = inner(a)
 	}
 	return strings.Join(parts, sep)
 }
