@@ -147,8 +147,8 @@ LIMITS = [
     ),
     Limit(
         "Rust",
-        ("*dense union",),
-        "a dense union is read only where its offsets happen to lie at a multiple of 4 in the receive buffer",
+        ("dictionary of dense union",),
+        "a dictionary of dense unions is read only where it happens to lie at a multiple of 4 in the receive buffer",
         "not aligned",
         get="call",
         sometimes=True,
