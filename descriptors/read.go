@@ -92,12 +92,12 @@ var readKeys = []key[ReadCommand]{
 	{name: "batch_metadata", doc: "true: JSON about each batch in its app_metadata", parse: parseBatchMetadata},
 	{name: "limit", doc: "the largest number of rows, 0 or more", parse: parseLimit},
 	dictionariesKey(func(c *ReadCommand) *Dictionaries { return &c.Dictionaries }),
-	{name: "filters", doc: "which rows, as lists of [column, operator, value]", parse: parseFilters, notYet: true},
+	{name: "filters", doc: "which rows, as lists of [column, operator, value]", parse: parseFilters},
 	{name: "substrait", doc: "which rows, as base64 of a Substrait ExtendedExpression", parse: parseSubstrait, notYet: true},
-	{name: "prune_only", doc: "true: leave out whole batches only", parse: parsePruneOnly, notYet: true},
-	{name: "count", doc: "exact: count the rows that a filter keeps", parse: parseCount, notYet: true},
+	{name: "prune_only", doc: "true: leave out whole batches only", parse: parsePruneOnly},
+	{name: "count", doc: "exact: count the rows that a filter keeps", parse: parseCount},
 	{name: "statistics", doc: "true: statistics of the columns", parse: parseStatistics, notYet: true},
-	{name: "partitions", doc: "how many endpoints, 1 to 65536; absent: 1", parse: parsePartitions, notYet: true},
+	{name: "partitions", doc: "how many endpoints, 1 to 65536; absent: 1", parse: parsePartitions},
 }
 
 // datasetKey returns the row of the key "dataset", which all commands share.

@@ -198,7 +198,7 @@ func TestBadTickets(t *testing.T) {
 		"half a command":      {`{"dataset"`, codes.InvalidArgument, "early"},
 		"column that is not":  {`{"dataset":"d","columns":["nope"]}`, codes.InvalidArgument, `"nope"`},
 		"ordinal that is not": {`{"dataset":"d","columns":[8]}`, codes.InvalidArgument, "8 columns"},
-		"filter":              {`{"dataset":"d","filters":[]}`, codes.Unimplemented, `"filters"`},
+		"filter":              {`{"dataset":"d","filters":[]}`, codes.InvalidArgument, `filters`},
 		"too long":            {string(bytes.Repeat([]byte("x"), 1<<20)), codes.InvalidArgument, "too long"},
 	} {
 		t.Run(name, func(t *testing.T) {

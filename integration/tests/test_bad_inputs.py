@@ -146,12 +146,8 @@ def test_a_ticket_of_a_replaced_generation_says_so(client: Client, name: str) ->
 
 
 LATER_READ = {
-    "filters": [["k", "=", 5]],
     "substrait": "",
-    "prune_only": True,
-    "count": "exact",
     "statistics": True,
-    "partitions": 2,
 }
 LATER_PUT = {
     "ttl": 5,
@@ -255,6 +251,18 @@ def test_hostile_streams(server: Server, client: Client, messages: list[dict]) -
     report = wire.put(server.address, messages)
     assert report["code"] == "InvalidArgument", report
     assert report["results"] is None
+    assert client.names() == names
+    assert client.settled_charge(charge) == charge
+
+
+@pytest.mark.parametrize("columns", [5, 7], ids=["one too few", "one too many"])
+def test_batches_of_other_counts_than_their_schema(server: Server, client: Client, columns: int) -> None:
+    wider = pa.schema([*DATA.schema, pa.field("more", pa.int64())][:columns])
+    header, _ = wire.split(wider.serialize())
+    names, charge = client.names(), client.charged()
+    report = wire.put(server.address, [wire.message(header, path=["counts"]), wire.message(BATCH_HEADER, BATCH_BODY)])
+    assert report["code"] == "InvalidArgument", report
+    assert "counts" in report["message"]
     assert client.names() == names
     assert client.settled_charge(charge) == charge
 
