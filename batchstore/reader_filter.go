@@ -13,9 +13,9 @@ import (
 type Filter interface {
 	// Columns are those that Select looks at, at their places in the stored layout.
 	Columns() []arrowipc.RowColumn
-	// Select sets the bit of each wanted row. There is a vector for each column, valid until Select returns; selected has
-	// a bit for each row, all of them zero.
-	Select(vectors []*statistics.Vector, rows int64, selected []byte)
+	// Select sets the bit of each wanted row and clears the others. There is a vector for each column, valid until Select
+	// returns.
+	Select(vectors []*statistics.Vector, rows int64, selected []byte) error
 }
 
 // ReadFiltered is Read of the rows that the reader's filter wants, at most limit of them: it gives how many there were.
@@ -112,7 +112,6 @@ func (f *Selector) rows(b *Batch) (selected []byte, decoded int64, err error) {
 		f.selected = make([]byte, n)
 	}
 	f.selected = f.selected[:n]
-	clear(f.selected)
 
 	plain := b.plain()
 	plain.bufs = make([][]byte, len(b.header.Buffers))
@@ -145,8 +144,7 @@ func (f *Selector) rows(b *Batch) (selected []byte, decoded int64, err error) {
 		}
 		vectors[i] = src.vector(column.RowColumn, column.values)
 	}
-	f.filter.Select(vectors, b.Rows(), f.selected)
-	return f.selected, decoded, nil
+	return f.selected, decoded, f.filter.Select(vectors, b.Rows(), f.selected)
 }
 
 // prepare sets the values of the column's dictionary to those of a batch.

@@ -9,6 +9,7 @@ import (
 	"github.com/flightcache/flightcache/catalog"
 	"github.com/flightcache/flightcache/descriptors"
 	"github.com/flightcache/flightcache/flight/plan"
+	"github.com/flightcache/flightcache/predicate"
 )
 
 // DoGet sends what a ticket names: the schema, then a message for each stored batch, or more where they have to be cut.
@@ -46,16 +47,37 @@ func (s *Server) DoGet(t *arrowflight.Ticket, stream arrowflight.FlightService_D
 	}
 	reader := s.store.Reader(g.Schema.Layout, read.Projection, o)
 	defer reader.Close()
-	left := read.Rows
+	if read.Filter != nil {
+		get.filter = s.store.Selector(g.Schema.Layout, read.Filter.Selection())
+		defer get.filter.Close()
+	}
+	return inDataset(ticket.Command.Dataset, get.batches(reader, read, batches, ticket.FirstBatch))
+}
+
+// batches sends a run of stored batches, of which first is the ordinal of the first.
+func (g *get) batches(reader *batchstore.Reader, read *plan.Read, batches []catalog.Batch, first int) error {
+	left := read.MaxRows
 	for i, b := range batches {
 		if left <= 0 {
 			break
 		}
-		get.batch = ticket.FirstBatch + i
-		if err := reader.Read(b.(*batchstore.Batch), left, get.send); err != nil {
-			return inDataset(ticket.Command.Dataset, err)
+		g.batch = first + i
+		stored := b.(*batchstore.Batch)
+		switch read.Verdict(g.batch) {
+		case predicate.None:
+			g.pruned++
+		case predicate.Some:
+			rows, err := reader.ReadFiltered(stored, g.filter, left, g.send)
+			if err != nil {
+				return err
+			}
+			left -= rows
+		case predicate.All:
+			if err := reader.Read(stored, left, g.send); err != nil {
+				return err
+			}
+			left -= b.Rows()
 		}
-		left -= b.Rows()
 	}
 	return nil
 }
@@ -76,7 +98,9 @@ type get struct {
 	metadata bool // the client asked for JSON about each batch
 	batch    int  // ordinal of the stored batch that is being sent
 
-	messages, decoded, encoded int64
+	filter *batchstore.Selector // nil without a filter
+
+	messages, pruned, decoded, encoded int64
 }
 
 func (g *get) schema(r *plan.Read) error {
@@ -118,6 +142,10 @@ func (g *get) count(c *counts) {
 	c.rowsOut.Add(g.call.rows)
 	c.bytesOut.Add(g.call.bytes)
 	c.batchesSent.Add(g.messages)
+	c.batchesPruned.Add(g.pruned)
 	c.bytesDecoded.Add(g.decoded)
+	if g.filter != nil {
+		c.bytesDecoded.Add(g.filter.Wasted())
+	}
 	c.bytesEncoded.Add(g.encoded)
 }

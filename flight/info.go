@@ -2,26 +2,79 @@ package flight
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	arrowflight "github.com/apache/arrow-go/v18/arrow/flight"
 
+	"github.com/flightcache/flightcache/batchstore"
 	"github.com/flightcache/flightcache/descriptors"
 	"github.com/flightcache/flightcache/flight/plan"
+	"github.com/flightcache/flightcache/predicate"
 )
 
 // GetFlightInfo plans a read and answers from metadata alone: the schema of the stream, rows and decoded bytes, and one
-// endpoint whose opaque ticket is bound to the generation that was counted.
+// or more endpoints whose opaque tickets are bound to the generation that was counted. Only `count: "exact"` looks at
+// payloads, of a filter's own columns and where statistics do not decide.
 func (s *Server) GetFlightInfo(ctx context.Context, d *arrowflight.FlightDescriptor) (*arrowflight.FlightInfo, error) {
 	r, command, err := s.plan(ctx, d)
 	if err != nil {
 		return nil, err
 	}
 	defer r.Generation.Release()
-	ticket := s.sealer.Seal(descriptors.Ticket{
-		Command: r.Resolved(command), Generation: r.Generation.ID, LastBatch: descriptors.ToEnd,
-	})
-	return flightInfo(r, d, ticket), nil
+	if command.Count == descriptors.CountExact && r.Rows == plan.Unknown {
+		if err := s.countRows(ctx, r); err != nil {
+			return nil, inDataset(command.Dataset, err)
+		}
+	}
+	ticket := descriptors.Ticket{Command: r.Resolved(command), Generation: r.Generation.ID, LastBatch: descriptors.ToEnd}
+	if command.Partitions <= 1 {
+		return flightInfo(r, d, endpoint(s.sealer.Seal(ticket), nil)), nil
+	}
+	var endpoints []*arrowflight.FlightEndpoint
+	for _, x := range r.Partition(command.Partitions) {
+		ticket.FirstBatch, ticket.LastBatch = x.First, x.Last
+		facts, err := json.Marshal(rangeFacts{Batches: x.Last - x.First, Rows: x.Rows, DecodedBytes: x.Decoded})
+		if err != nil {
+			return nil, err
+		}
+		endpoints = append(endpoints, endpoint(s.sealer.Seal(ticket), facts))
+	}
+	return flightInfo(r, d, endpoints...), nil
+}
+
+// rangeFacts are the JSON of one endpoint of several: what the stored batches of its range hold of the chosen columns.
+// Under a filter they are the most that it sends.
+type rangeFacts struct {
+	Batches      int   `json:"batches"`
+	Rows         int64 `json:"rows"`
+	DecodedBytes int64 `json:"decoded_bytes"`
+}
+
+// countRows runs the filter over the batches that statistics do not decide.
+func (s *Server) countRows(ctx context.Context, r *plan.Read) error {
+	selector := s.store.Selector(r.Generation.Schema.Layout, r.Filter.Selection())
+	defer selector.Close()
+	rows, decoded := int64(0), int64(0)
+	defer func() {
+		s.stats.both(r.Generation.Dataset, func(c *counts) { c.bytesDecoded.Add(decoded) })
+	}()
+	for i, b := range r.Generation.Batches {
+		if r.Verdict(i) != predicate.Some {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		n, d, err := selector.Count(b.(*batchstore.Batch))
+		decoded += d
+		if err != nil {
+			return err
+		}
+		rows += n
+	}
+	r.Counted(rows)
+	return nil
 }
 
 // GetSchema gives the schema that the same descriptor's stream would have.
@@ -73,17 +126,22 @@ func readCommand(d *arrowflight.FlightDescriptor) (descriptors.ReadCommand, erro
 	return descriptors.ReadCommand{}, fmt.Errorf("%w: descriptor of type %v; want PATH or CMD", descriptors.ErrBadCommand, d.GetType())
 }
 
-// flightInfo tells what a plan found. The endpoint names no location: this server.
-func flightInfo(r *plan.Read, d *arrowflight.FlightDescriptor, ticket []byte) *arrowflight.FlightInfo {
+// flightInfo tells what a plan found.
+func flightInfo(r *plan.Read, d *arrowflight.FlightDescriptor, endpoints ...*arrowflight.FlightEndpoint) *arrowflight.FlightInfo {
 	return &arrowflight.FlightInfo{
 		Schema:           r.Schema.Encapsulated(),
 		FlightDescriptor: d,
-		Endpoint:         []*arrowflight.FlightEndpoint{{Ticket: &arrowflight.Ticket{Ticket: ticket}}},
+		Endpoint:         endpoints,
 		TotalRecords:     r.Rows,
 		TotalBytes:       r.Decoded,
 		Ordered:          true,
-		AppMetadata:      r.Generation.FactsJSON(),
+		AppMetadata:      r.FactsJSON(),
 	}
+}
+
+// endpoint is one that names no location: this server.
+func endpoint(ticket, facts []byte) *arrowflight.FlightEndpoint {
+	return &arrowflight.FlightEndpoint{Ticket: &arrowflight.Ticket{Ticket: ticket}, AppMetadata: facts}
 }
 
 // ListFlights tells of every dataset whose name begins with the criteria's expression. Its tickets are plain names: they
@@ -102,7 +160,7 @@ func (s *Server) ListFlights(c *arrowflight.Criteria, stream arrowflight.FlightS
 			return err
 		}
 		d := &arrowflight.FlightDescriptor{Type: arrowflight.DescriptorPATH, Path: descriptors.Name(g.Dataset).Segments()}
-		if err := stream.Send(flightInfo(r, d, []byte(g.Dataset))); err != nil {
+		if err := stream.Send(flightInfo(r, d, endpoint([]byte(g.Dataset), nil))); err != nil {
 			return err
 		}
 	}

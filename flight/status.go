@@ -15,6 +15,7 @@ import (
 	"github.com/flightcache/flightcache/compress"
 	"github.com/flightcache/flightcache/descriptors"
 	"github.com/flightcache/flightcache/flight/plan"
+	"github.com/flightcache/flightcache/predicate"
 )
 
 // Errors of this package.
@@ -48,6 +49,11 @@ var statusTable = []struct {
 	{catalog.ErrSchemaMismatch, codes.InvalidArgument},
 	{plan.ErrColumn, codes.InvalidArgument},
 	{plan.ErrBatchRange, codes.InvalidArgument},
+	{predicate.ErrUnsupported, codes.Unimplemented},
+	{predicate.ErrType, codes.InvalidArgument},
+	{predicate.ErrLiteral, codes.InvalidArgument},
+	{predicate.ErrColumn, codes.InvalidArgument},
+	{predicate.ErrLimit, codes.InvalidArgument},
 	{descriptors.ErrBadName, codes.InvalidArgument},
 	{descriptors.ErrBadCommand, codes.InvalidArgument},
 	{descriptors.ErrBadTicket, codes.InvalidArgument},

@@ -16,7 +16,9 @@ func (r *Read) planDictionaries(c *descriptors.ReadCommand, client Client) error
 	r.Decode = c.Dictionaries == descriptors.DictionariesDecode || c.Dictionaries == "" && client.DecodeDictionaries
 	for _, layout := range chosen {
 		d := r.Generation.Dictionaries[layout.ID]
-		r.Decoded += d.Decoded
+		if r.Decoded != Unknown {
+			r.Decoded += d.Decoded
+		}
 		largest := d.MaxStored
 		if client.Plain {
 			largest = d.MaxDecoded

@@ -1,6 +1,9 @@
 package plan
 
-// Range is a run of stored batches, the last excluded, with what it holds of the chosen columns.
+import "github.com/flightcache/flightcache/predicate"
+
+// Range is a run of stored batches, the last excluded, with what it holds of the chosen columns. Batches that a filter
+// leaves out are not counted; those that it may cut are, as a whole.
 type Range struct {
 	First, Last   int
 	Rows, Decoded int64
@@ -17,6 +20,9 @@ func (r *Read) Partition(n int) []Range {
 	sizes := make([]int64, len(batches))
 	total := int64(0)
 	for i, b := range batches {
+		if r.Verdict(i) == predicate.None {
+			continue // costs nothing, wherever it falls
+		}
 		for _, span := range r.Projection.Spans {
 			for node := span.Node0; node < span.Node1; node++ {
 				sizes[i] += b.Node(node).Decoded
@@ -37,8 +43,10 @@ func (r *Read) Partition(n int) []Range {
 			now = Range{First: i}
 		}
 		now.Last = i + 1
-		now.Rows += b.Rows()
-		now.Decoded += sizes[i] - 1
+		if sizes[i] > 0 {
+			now.Rows += b.Rows()
+			now.Decoded += sizes[i] - 1
+		}
 		sum += sizes[i]
 	}
 	return append(out, now)
