@@ -202,7 +202,7 @@ func (b *binder) predicate(e Expr, negated bool, depth int) (bound, error) {
 	}
 	test, err := b.test(e, depth)
 	if err == nil && negated {
-		test = negate(test)
+		test = b.p.interval(negate(test))
 	}
 	return test, err
 }

@@ -202,19 +202,31 @@ func (a wide) less(b wide) bool {
 	return false
 }
 
+// next is a+1, previous a-1, without a thought to overflow.
+func (a wide) next() wide {
+	for i := len(a) - 1; i >= 0; i-- {
+		if a[i]++; a[i] != 0 {
+			break
+		}
+	}
+	return a
+}
+
+func (a wide) previous() wide {
+	for i := len(a) - 1; i >= 0; i-- {
+		if a[i]--; a[i] != ^uint64(0) {
+			break
+		}
+	}
+	return a
+}
+
 func wideOf(n *big.Int) wide {
 	var b [32]byte
 	new(big.Int).Add(n, bias256).FillBytes(b[:])
-	return wideBE(b[:], false)
-}
-
-// wideBE reads 32 bytes, most significant first; signed ones are two's complement.
-func wideBE(b []byte, signed bool) (w wide) {
+	var w wide
 	for i := range w {
 		w[i] = binary.BigEndian.Uint64(b[8*i:])
-	}
-	if signed {
-		w[0] ^= 1 << 63
 	}
 	return w
 }

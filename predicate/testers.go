@@ -1,7 +1,6 @@
 package predicate
 
 import (
-	"encoding/binary"
 	"math/bits"
 
 	"github.com/flightcache/flightcache/arrowipc"
@@ -46,10 +45,10 @@ func (r keyRange) test(out []uint64, v *statistics.Vector, rows int, keys *[64]i
 		n := min(64, rows-64*i)
 		load(keys, v.Values, 64*i, n, v.Width, r.how)
 		var w uint64
-		for j, k := range keys[:n] {
-			w |= bit(uint64(k-r.lo) <= r.span) << (j & 63)
+		for _, k := range keys[:n] {
+			w = w>>1 | bit(uint64(k-r.lo) <= r.span)<<63
 		}
-		out[i] = w
+		out[i] = w >> (64 - n)
 	}
 }
 
@@ -169,88 +168,4 @@ func (t wideTester) test(out []uint64, v *statistics.Vector, rows int, _ *[64]in
 		}
 		out[i/64] |= bit(in) << (i % 64)
 	}
-}
-
-// byteTester tests for texts and binary.
-type byteTester struct {
-	byteSet
-	list map[string]struct{}
-}
-
-func newByteTester(s *byteSet) byteTester {
-	t := byteTester{byteSet: *s}
-	if s.list != nil {
-		t.list = make(map[string]struct{}, len(s.list))
-		for _, text := range s.list {
-			t.list[text] = struct{}{}
-		}
-	}
-	return t
-}
-
-// has reports whether a value is in the set.
-func (t *byteTester) has(b []byte) bool {
-	if t.list != nil {
-		_, in := t.list[string(b)]
-		return in
-	}
-	if string(b) < t.lo || t.loOpen && string(b) == t.lo {
-		return false
-	}
-	return t.endless || string(b) < t.hi || !t.hiOpen && string(b) == t.hi
-}
-
-func (t byteTester) test(out []uint64, v *statistics.Vector, rows int, _ *[64]int64) {
-	clear(out)
-	equal := t.list == nil && !t.endless && t.lo == t.hi
-	switch v.Kind {
-	case arrowipc.KindBinary:
-		if rows == 0 {
-			return
-		}
-		from := int(int32(binary.LittleEndian.Uint32(v.Offsets)))
-		for i := range rows {
-			to := int(int32(binary.LittleEndian.Uint32(v.Offsets[4*i+4:])))
-			b := v.Data[from:to]
-			in := false
-			if equal {
-				in = string(b) == t.lo
-			} else {
-				in = t.has(b)
-			}
-			out[i/64] |= bit(in) << (i % 64)
-			from = to
-		}
-	case arrowipc.KindLargeBinary:
-		for i := range rows {
-			o := v.Offsets[8*i : 8*i+16]
-			b := v.Data[binary.LittleEndian.Uint64(o):binary.LittleEndian.Uint64(o[8:])]
-			out[i/64] |= bit(t.has(b)) << (i % 64)
-		}
-	case arrowipc.KindView:
-		for i := range rows {
-			out[i/64] |= bit(t.has(viewed(v.Values[16*i:16*i+16], v.Buffers))) << (i % 64)
-		}
-	case arrowipc.KindFixed:
-		for i := range rows {
-			out[i/64] |= bit(t.has(v.Values[i*v.Width:(i+1)*v.Width])) << (i % 64)
-		}
-	}
-}
-
-// inline is the most bytes that a view holds itself.
-const inline = 12
-
-// viewed gives what a view shows: nothing where it names no buffer, as that of a null may.
-func viewed(view []byte, buffers [][]byte) []byte {
-	n := int(int32(binary.LittleEndian.Uint32(view)))
-	if n >= 0 && n <= inline {
-		return view[4 : 4+n]
-	}
-	at := int(int32(binary.LittleEndian.Uint32(view[8:])))
-	offset := int(int32(binary.LittleEndian.Uint32(view[12:])))
-	if n < 0 || at < 0 || at >= len(buffers) || offset < 0 || offset > len(buffers[at])-n {
-		return nil
-	}
-	return buffers[at][offset : offset+n]
 }
