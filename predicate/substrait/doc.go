@@ -14,8 +14,8 @@
 //     write the message for a schema of the columns that it filters by, in any order;
 //   - literals: booleans, integers, floats, decimals, strings, binary, dates, times, timestamps and nulls, and Arrow's
 //     extension types u8 to u64, large_string, large_binary, date_millis, time_seconds, time_millis and time_nanos;
-//   - equal, not_equal, lt, lte, gt, gte, is_null, is_not_null, is_nan and coalesce of functions_comparison; and, or and not
-//     of functions_boolean; starts_with of functions_string;
+//   - equal, not_equal, lt, lte, gt, gte, is_null, is_not_null and is_nan of functions_comparison; and, or and not of
+//     functions_boolean; starts_with of functions_string;
 //   - casts, if_then and singular_or_list.
 //
 // Functions and extension types are looked up by the document that defines them, named by URI (the form up to Substrait

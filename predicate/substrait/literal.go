@@ -191,4 +191,6 @@ func time32(unit predicate.Unit) func(a *anypb.Any) (predicate.Expr, error) {
 }
 
 // unpack reads what an Any holds, which must be of v's type: no other is ever looked up.
-func unpack(a *anypb.Any, v proto.Message) error { return anypb.UnmarshalTo(a, v, proto.UnmarshalOptions{}) }
+func unpack(a *anypb.Any, v proto.Message) error {
+	return anypb.UnmarshalTo(a, v, proto.UnmarshalOptions{})
+}
