@@ -93,7 +93,7 @@ var readKeys = []key[ReadCommand]{
 	{name: "limit", doc: "the largest number of rows, 0 or more", parse: parseLimit},
 	dictionariesKey(func(c *ReadCommand) *Dictionaries { return &c.Dictionaries }),
 	{name: "filters", doc: "which rows, as lists of [column, operator, value]", parse: parseFilters},
-	{name: "substrait", doc: "which rows, as base64 of a Substrait ExtendedExpression", parse: parseSubstrait, notYet: true},
+	{name: "substrait", doc: "which rows, as base64 of a Substrait ExtendedExpression", parse: parseSubstrait},
 	{name: "prune_only", doc: "true: leave out whole batches only", parse: parsePruneOnly},
 	{name: "count", doc: "exact: count the rows that a filter keeps", parse: parseCount},
 	{name: "statistics", doc: "true: statistics of the columns", parse: parseStatistics, notYet: true},

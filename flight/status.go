@@ -16,6 +16,7 @@ import (
 	"github.com/flightcache/flightcache/descriptors"
 	"github.com/flightcache/flightcache/flight/plan"
 	"github.com/flightcache/flightcache/predicate"
+	"github.com/flightcache/flightcache/predicate/substrait"
 )
 
 // Errors of this package.
@@ -50,6 +51,7 @@ var statusTable = []struct {
 	{plan.ErrColumn, codes.InvalidArgument},
 	{plan.ErrBatchRange, codes.InvalidArgument},
 	{predicate.ErrUnsupported, codes.Unimplemented},
+	{substrait.ErrMalformed, codes.InvalidArgument},
 	{predicate.ErrType, codes.InvalidArgument},
 	{predicate.ErrLiteral, codes.InvalidArgument},
 	{predicate.ErrColumn, codes.InvalidArgument},

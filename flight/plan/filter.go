@@ -8,6 +8,7 @@ import (
 	"github.com/flightcache/flightcache/catalog"
 	"github.com/flightcache/flightcache/descriptors"
 	"github.com/flightcache/flightcache/predicate"
+	"github.com/flightcache/flightcache/predicate/substrait"
 	"github.com/flightcache/flightcache/statistics"
 )
 
@@ -31,7 +32,10 @@ func newFilter(g *catalog.Generation, c *descriptors.ReadCommand) (*Filter, erro
 			return nil, err
 		}
 	case c.Substrait != nil:
-		return nil, fmt.Errorf("%w: substrait", predicate.ErrUnsupported)
+		var err error
+		if expr, err = substrait.Parse(c.Substrait); err != nil {
+			return nil, err
+		}
 	default:
 		return nil, nil
 	}
