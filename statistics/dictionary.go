@@ -26,7 +26,7 @@ func measureDictionary(v *Vector) Column {
 	)
 	v.blocks(func(i, n int, w uint64) {
 		c.Nulls -= int64(bits.OnesCount64(w))
-		v.indices(&k, v.blockValues(&scratch, i, n))
+		v.indices(&k, blockOf(v.Values, v.Width, &scratch, i, n))
 		for ; w != 0; w &= w - 1 {
 			index := k[bits.TrailingZeros64(w)]
 			used[index] = 1

@@ -8,15 +8,15 @@ import (
 // keys are the values of one block as integers in the order of the values.
 type keys [block]int64
 
-// blockValues is the values of the slots [i, i+n) of a width of up to 8 bytes, made up to a whole block: the loops over
-// keys then have a fixed length.
-func (v *Vector) blockValues(scratch *[8 * block]byte, i, n int) []byte {
-	values := v.Values[i*v.Width : (i+n)*v.Width]
+// blockOf is the values of the slots [i, i+n) in a buffer of values of a width of up to 8 bytes, made up to a whole block:
+// the loops over keys then have a fixed length.
+func blockOf(buffer []byte, width int, scratch *[8 * block]byte, i, n int) []byte {
+	values := buffer[i*width : (i+n)*width]
 	if n < block {
 		copy(scratch[:], values)
 		values = scratch[:]
 	}
-	return values[:block*v.Width]
+	return values[:block*width]
 }
 
 // signed reads a block of signed integers.
@@ -33,9 +33,12 @@ func (k *keys) signed(values []byte, width int) {
 			k[i] = int64(int16(binary.LittleEndian.Uint16(a[2*i:])))
 		}
 	case 4:
-		a := (*[4 * block]byte)(values)
-		for i := range k {
-			k[i] = int64(int32(binary.LittleEndian.Uint32(a[4*i:])))
+		for i := 0; i < block; i += 4 {
+			a, b := (*[16]byte)(values[4*i:]), (*[4]int64)(k[i:])
+			b[0] = int64(int32(binary.LittleEndian.Uint32(a[:])))
+			b[1] = int64(int32(binary.LittleEndian.Uint32(a[4:])))
+			b[2] = int64(int32(binary.LittleEndian.Uint32(a[8:])))
+			b[3] = int64(int32(binary.LittleEndian.Uint32(a[12:])))
 		}
 	case 8:
 		for i := 0; i < block; i += 4 {
@@ -118,23 +121,18 @@ func nanBit(x uint64) uint64 {
 	return (infinity - x&^signBit) >> 63
 }
 
-// halfToDouble is the value of a half-precision float (binary16 of IEEE 754).
+// halfToDouble is the value of a half-precision float (binary16 of IEEE 754). Its exponent and fraction, moved to where a
+// single has them, are read with the single's bias, which is 112 more.
 func halfToDouble(h uint16) float64 {
-	const bias, infinite = 15, 31
-	fraction, exponent := float64(h&0x3FF), int(h>>10&0x1F)
+	const infinity = 0x7C00
 	var x float64
-	switch {
-	case exponent == 0: // subnormal
-		x = math.Ldexp(fraction, 1-bias-10)
-	case exponent < infinite:
-		x = math.Ldexp(fraction+0x400, exponent-bias-10)
-	case fraction == 0:
+	switch magnitude := h & 0x7FFF; {
+	case magnitude < infinity:
+		x = float64(math.Float32frombits(uint32(magnitude)<<13)) * 0x1p112
+	case magnitude == infinity:
 		x = math.Inf(1)
 	default:
-		return math.NaN()
+		x = math.NaN()
 	}
-	if h>>15 != 0 {
-		return math.Copysign(x, -1)
-	}
-	return x
+	return math.Float64frombits(math.Float64bits(x) | uint64(h>>15)<<63)
 }

@@ -16,7 +16,7 @@ func measureNumbers(v *Vector) Column {
 	)
 	v.blocks(func(i, n int, w uint64) {
 		c.Nulls -= int64(bits.OnesCount64(w))
-		values := v.blockValues(&scratch, i, n)
+		values := blockOf(v.Values, v.Width, &scratch, i, n)
 		switch class {
 		case Unsigned:
 			k.unsigned(values, v.Width)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"math"
-	"math/bits"
 	"unsafe"
 )
 
@@ -69,90 +68,79 @@ func (s *scan) key(b []byte) int64 {
 	return int64(binary.BigEndian.Uint64(key[:]) ^ signBit)
 }
 
-// run takes those of n values that w selects. They lie in data, one between each two offsets.
-func (s *scan) run(data []byte, offsets *[block + 1]int, n int, w uint64) {
-	if n < block || !spaced(offsets, len(data)-len(s.prefix)-8) {
-		for ; w != 0; w &= w - 1 {
-			i := bits.TrailingZeros64(w)
-			s.add(data[offsets[i]:offsets[i+1]])
+// fewest is how many values are worth the whole of a block.
+const fewest = 16
+
+// run takes the first count values of p, which lie in data; ordered says that they do not begin before data, nor end before
+// they begin, nor before the one before them does.
+func (s *scan) run(data []byte, p *places, count int, ordered bool) {
+	// Loads of 8 bytes must not run over the end. The last value tells for all.
+	if !ordered || count < fewest || p[count-1].start > len(data)-len(s.prefix)-8 {
+		for _, x := range p[:count] {
+			s.add(data[x.start:x.end])
 		}
 		return
 	}
+	for i := count; i < block; i++ { // once more the last value, which changes nothing
+		p[i] = p[count-1]
+	}
 	var k keys
-	missed := s.keys(&k, data, offsets, w)
-	s.take(&k, data, offsets, w&^missed)
-	for ; missed != 0; missed &= missed - 1 {
-		i := bits.TrailingZeros64(missed)
-		s.add(data[offsets[i]:offsets[i+1]])
+	if !s.keys(&k, data, p) {
+		for _, x := range p[:count] {
+			s.add(data[x.start:x.end])
+		}
+		return
+	}
+	var e extremes
+	e.add(&k, ^uint64(0))
+	if e.least > s.leastKey && e.greatest < s.greatestKey {
+		return
+	}
+	for i, key := range k[:count] { // only those that may be the least or the greatest
+		if key == e.least || key == e.greatest {
+			s.judge(data[p[i].start:p[i].end], key)
+		}
 	}
 }
 
-// spaced reports whether the offsets do not fall and lie between 0 and, but for the last, most.
-func spaced(offsets *[block + 1]int, most int) bool {
-	fall := 0 // its sign is that of any fall
-	for i := range block {
-		fall |= offsets[i+1] - offsets[i]
-	}
-	return fall >= 0 && offsets[0] >= 0 && offsets[block-1] <= most
-}
-
-// keys reads the keys of a block of values, and tells which of those that w selects do not have the prefix.
+// keys reads the keys of a block of values, and reports whether all of them have the prefix.
 //
 // All loads are of 8 bytes that the caller has seen to lie in data: to have each checked again would take as long as all
 // the rest.
-func (s *scan) keys(k *keys, data []byte, offsets *[block + 1]int, w uint64) (missed uint64) {
+func (s *scan) keys(k *keys, data []byte, p *places) bool {
 	skip, word, mask := len(s.prefix), s.word, s.mask
 	base := unsafe.Pointer(unsafe.SliceData(data))
 	keyBase := unsafe.Add(base, skip)
-	start := offsets[0]
-	for i := range k {
-		end := offsets[i+1]
-		rest := end - start - skip // below zero: no prefix, and any key will do
-		key := binary.BigEndian.Uint64((*[8]byte)(unsafe.Add(keyBase, start))[:]) & firstBytes[min(uint(rest), 8)]
-		k[i] = int64(key ^ signBit)
-		start = end
-	}
-	// Whether any is without the prefix is soon told; which, is asked only then.
 	var differs uint64
-	selected := w
-	for i := range block {
-		start, end := offsets[i], offsets[i+1]
-		first := binary.LittleEndian.Uint64((*[8]byte)(unsafe.Add(base, start))[:])
-		differs |= ((first^word)&mask | uint64(end-start-skip)&signBit) & -(selected & 1)
-		selected >>= 1
+	below := 0 // its sign is that of any rest
+	for i := range k {
+		start := p[i].start
+		rest := p[i].end - start - skip
+		below |= rest
+		differs |= (binary.LittleEndian.Uint64((*[8]byte)(unsafe.Add(base, start))[:]) ^ word) & mask
+		key := binary.BigEndian.Uint64((*[8]byte)(unsafe.Add(keyBase, start))[:]) & firstBytes[min(rest, 8)&15]
+		k[i] = int64(key ^ signBit)
 	}
-	if differs != 0 || skip > 8 {
-		for rest := w; rest != 0; rest &= rest - 1 {
-			i := bits.TrailingZeros64(rest)
-			if !bytes.HasPrefix(data[offsets[i]:offsets[i+1]], s.prefix) {
-				missed |= 1 << i
-			}
+	if below < 0 { // a value is shorter than the prefix
+		return false
+	}
+	for at := 8; at < skip && differs == 0; at += 8 { // the rest of a long prefix, its last 8 bytes perhaps in part again
+		from := min(at, skip-8)
+		word := binary.LittleEndian.Uint64(s.prefix[from:])
+		for i := range p {
+			differs |= binary.LittleEndian.Uint64((*[8]byte)(unsafe.Add(base, p[i].start+from))[:]) ^ word
 		}
 	}
-	return missed
+	return differs == 0
 }
 
-// firstBytes masks a big-endian word to so many of its first bytes.
-var firstBytes = func() (masks [9]uint64) {
-	for n := range masks {
+// firstBytes masks a big-endian word to so many of its first bytes, 8 at most.
+var firstBytes = func() (masks [16]uint64) {
+	for n := range 9 {
 		masks[n] = ^(uint64(math.MaxUint64) >> (8 * n))
 	}
 	return masks
 }()
-
-// take takes the values that w selects, which have the prefix.
-func (s *scan) take(k *keys, data []byte, offsets *[block + 1]int, w uint64) {
-	var e extremes
-	e.add(k, w)
-	if !e.seen || e.least > s.leastKey && e.greatest < s.greatestKey {
-		return
-	}
-	for i, key := range k { // only those that may be the least or the greatest
-		if (key == e.least || key == e.greatest) && w>>i&1 != 0 {
-			s.judge(data[offsets[i]:offsets[i+1]], key)
-		}
-	}
-}
 
 // views takes the values that w selects.
 func (s *scan) views(views []byte, buffers [][]byte, w uint64) {

@@ -1,7 +1,6 @@
 package statistics
 
 import (
-	"encoding/binary"
 	"math/bits"
 
 	"github.com/flightcache/flightcache/arrowipc"
@@ -11,9 +10,9 @@ import (
 func measureBytes(v *Vector) Column {
 	c := Column{Rows: v.Length, Nulls: v.Length}
 	var (
-		s       scan
-		begun   bool
-		offsets [block + 1]int
+		s     scan
+		begun bool
+		p     places
 	)
 	v.blocks(func(i, n int, w uint64) {
 		c.Nulls -= int64(bits.OnesCount64(w))
@@ -25,7 +24,8 @@ func measureBytes(v *Vector) Column {
 			s.views(v.Values[16*i:16*(i+n)], v.Buffers, w)
 			return
 		}
-		s.run(v.bytesOf(&offsets, i, n), &offsets, n, w)
+		data, ok := v.place(&p, i, n, w)
+		s.run(data, &p, bits.OnesCount64(w), ok)
 	})
 	if begun {
 		c.boundBytes(s.least, s.greatest, isText(v.Field))
@@ -33,24 +33,38 @@ func measureBytes(v *Vector) Column {
 	return c
 }
 
-// bytesOf gives the bytes of the slots [i, i+n), and where in them each begins and ends.
-func (v *Vector) bytesOf(offsets *[block + 1]int, i, n int) []byte {
-	switch v.Kind {
-	case arrowipc.KindBinary:
-		o := v.Offsets[4*i : 4*(i+n+1)]
-		for k := 0; k <= block && len(o) >= 4; k, o = k+1, o[4:] {
-			offsets[k] = int(int32(binary.LittleEndian.Uint32(o)))
+// places are where the valid values of one block lie in their data, from start to end.
+type places [block]struct{ start, end int }
+
+// place fills p with the values among the slots [i, i+n) that w selects, w not being 0. It reports false where offsets
+// fall or are below zero: a batch that has been checked has none, and such values are not read without a check.
+func (v *Vector) place(p *places, i, n int, w uint64) (data []byte, ordered bool) {
+	if v.Kind == arrowipc.KindFixed {
+		for k, count := 0, 0; w != 0; k, w = k+1, w>>1 {
+			start := (i + k) * v.Width
+			p[count&(block-1)] = struct{ start, end int }{start, start + v.Width}
+			count += int(w & 1)
 		}
-		return v.Data
-	case arrowipc.KindLargeBinary:
-		o := v.Offsets[8*i : 8*(i+n+1)]
-		for k := 0; k <= block && len(o) >= 8; k, o = k+1, o[8:] {
-			offsets[k] = int(binary.LittleEndian.Uint64(o))
-		}
-		return v.Data
+		return v.Values, true
 	}
-	for k := range n + 1 { // fixed-size binary
-		offsets[k] = (i + k) * v.Width
+	width := 4
+	if v.Kind == arrowipc.KindLargeBinary {
+		width = 8
 	}
-	return v.Values
+	var (
+		ends    keys
+		scratch [8 * block]byte
+	)
+	start := int(signedAt(v.Offsets[i*width : (i+1)*width]))
+	ends.signed(blockOf(v.Offsets[width:], width, &scratch, i, n), width)
+	below, count := start, 0 // the sign of below is that of any fall
+	for _, end := range ends[:n] {
+		end := int(end)
+		p[count&(block-1)] = struct{ start, end int }{start, end}
+		count += int(w & 1)
+		w >>= 1
+		below |= end - start
+		start = end
+	}
+	return v.Data, below >= 0
 }
