@@ -13,10 +13,10 @@ func TestClientsWithoutDictionaries(t *testing.T) {
 	for agent, want := range map[string]bool{
 		"grpc-dotnet/2.70.0 (.NET 9.0.0; CLR 9.0.0; net9.0; linux; x64)": true,
 		"grpc-c++/1.60.0 grpc-c/37.0.0 (linux; chttp2)":                  false,
-		"grpc-java-netty/1.75.0": false,
-		"grpc-go/1.85.0":         false,
-		"x grpc-dotnet/2.70.0":   false,
-		"":                       false,
+		"grpc-java-netty/1.75.0":                                         false,
+		"grpc-go/1.85.0":                                                 false,
+		"x grpc-dotnet/2.70.0":                                           false,
+		"":                                                               false,
 	} {
 		ctx := metadata.NewIncomingContext(t.Context(), metadata.Pairs("user-agent", agent))
 		s := &Server{}
