@@ -48,6 +48,15 @@ def test_a_stream_has_no_empty_batches_between_rows(client: Client, name: str) -
             assert sum(chunks) == 6
 
 
+def test_a_stream_has_one_schema(server: Server, client: Client, name: str, tmp_path: Path) -> None:
+    """What is kept of a batch has none: each further message is as large as its batch alone."""
+    data = pa.table({f"a column with a long name {i}": [i] for i in range(50)})
+    client.put_batches(name, data.schema, data.to_batches() * 20, batching="keep")
+    report = wiretool.get(server.address, name.encode(), tmp_path / "out")
+    assert report["messages"] == 21
+    assert (tmp_path / "out").read_bytes().count(b"a column with a long name 7\0") == 1
+
+
 def test_batch_sizes_that_are_zero_only(client: Client, name: str) -> None:
     empty = pa.table({"n": pa.array([], pa.int64())})
     client.put_batches(name, empty.schema, [pa.record_batch(empty.to_pydict(), empty.schema)] * 3, batching="keep")
