@@ -1,6 +1,7 @@
 package statistics
 
 import (
+	"encoding/binary"
 	"math/bits"
 
 	"github.com/flightcache/flightcache/arrowipc"
@@ -15,7 +16,7 @@ func measureDictionary(v *Vector) Column {
 	}
 	// A large dictionary with few rows is not worth going through as a whole.
 	if values.Length/8 > v.Length {
-		return measureSparse(v)
+		return Measure(v.decoded())
 	}
 	c := Column{Rows: v.Length, Nulls: v.Length}
 	used := make([]byte, (values.Length+block-1)/block*block)
@@ -37,24 +38,22 @@ func measureDictionary(v *Vector) Column {
 	})
 	inUse := *values
 	inUse.Masks = append(values.Masks[:len(values.Masks):len(values.Masks)], packBits(used))
-	return c.withBounds(Measure(&inUse))
+	bounds := Measure(&inUse)
+	bounds.Rows, bounds.Nulls = c.Rows, c.Nulls
+	return bounds
 }
 
-// withBounds is c with the bounds of o.
-func (c Column) withBounds(o Column) Column {
-	o.Rows, o.Nulls = c.Rows, c.Nulls
-	return o
-}
-
-// nullTable has a 1 for each slot that is null; nil where there are none.
+// nullTable has a 1 for each slot that is null; nil where none can be.
 func (v *Vector) nullTable() []byte {
-	if len(v.Validity) == 0 && len(v.Masks) == 0 && v.Dictionary == nil {
+	if len(v.Validity) == 0 && len(v.Masks) == 0 {
 		return nil
 	}
 	table := make([]byte, v.Length)
-	for i := range v.Length {
-		if v.Null(i) {
-			table[i] = 1
+	for i := 0; i < len(table); i += block {
+		part := table[i:min(i+block, len(table))]
+		w := ^v.valid(i, len(part))
+		for k := range part {
+			part[k] = byte(w >> k & 1)
 		}
 	}
 	return table
@@ -69,35 +68,35 @@ func packBits(b []byte) []byte {
 	return packed
 }
 
-// measureSparse looks up each value by itself.
-func measureSparse(v *Vector) Column {
-	c := Column{Rows: v.Length}
-	class, text := ClassOf(v.Field), isText(v.Field)
+// decoded is the values of v without a dictionary. Of a string no more is copied than is judged.
+func (v *Vector) decoded() *Vector {
+	values := v.Dictionary
+	d := &Vector{Field: values.Field, Kind: values.Kind, Width: values.Width, Length: v.Length, Validity: make([]byte, (v.Length+7)/8)}
+	variable := ClassOf(d.Field) == Bytes && values.Kind != arrowipc.KindFixed
+	if variable {
+		d.Kind, d.Offsets = arrowipc.KindLargeBinary, make([]byte, 8, 8*(v.Length+1))
+	} else {
+		d.Values = make([]byte, v.Length*int64(max(values.Width, 1))) // a bit takes less
+	}
 	for i := range v.Length {
-		if v.Null(i) {
-			c.Nulls++
-			continue
+		if !v.Null(i) {
+			d.Validity[i>>3] |= 1 << (i & 7)
+			index := v.index(i)
+			switch {
+			case variable:
+				b := values.slice(index)
+				d.Data = append(d.Data, b[:min(len(b), judged)]...)
+			case values.Kind == arrowipc.KindFixed:
+				copy(d.fixed(i), values.fixed(index))
+			case values.Kind == arrowipc.KindBool && bitAt(values.Values, index):
+				d.Values[i>>3] |= 1 << (i & 7)
+			}
 		}
-		if class != None {
-			c.Merge(single(v.Value(i), class, text), class)
+		if variable {
+			d.Offsets = binary.LittleEndian.AppendUint64(d.Offsets, uint64(len(d.Data)))
 		}
 	}
-	c.Rows = v.Length
-	return c
-}
-
-// single is what is known of one value that is not null, apart from the counts.
-func single(x Value, class Class, text bool) (c Column) {
-	switch {
-	case class == Bytes:
-		b := []byte(x.bytes)
-		c.boundBytes(b, b, text)
-	case class == Float && nanBit(x.bits) != 0:
-		c.HasNaN = true
-	default:
-		c.bound(x, x)
-	}
-	return c
+	return d
 }
 
 // indices reads a block of indices.

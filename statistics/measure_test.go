@@ -197,3 +197,26 @@ func TestMeasureFallingOffsets(t *testing.T) {
 	}()
 	Measure(v)
 }
+
+// Values whose keys are the same, in different blocks: what comes after the key decides.
+func TestMeasureTies(t *testing.T) {
+	for _, c := range []struct {
+		name                 string
+		first, second        string
+		leastWant, greatWant string
+	}{
+		{"least", "aaaaaaaa-m", "aaaaaaaa-b", "aaaaaaaa-b", "m"},
+		{"greatest", "zzzzzzzz-b", "zzzzzzzz-m", "m", "zzzzzzzz-m"},
+		{"shorter", "aaaaaaaa", "aaaaaaa", "aaaaaaa", "m"},
+		{"zero bytes", "z\x00", "z\x00\x00", "m", "z\x00\x00"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := Measure(texts(8, func(i int) string {
+				return map[int]string{5: c.first, 700: c.second}[i] + map[bool]string{true: "m"}[i != 5 && i != 700]
+			}))
+			if got.Min.bytes != c.leastWant || got.Max.bytes != c.greatWant {
+				t.Errorf("%q to %q, want %q to %q", got.Min.bytes, got.Max.bytes, c.leastWant, c.greatWant)
+			}
+		})
+	}
+}

@@ -24,7 +24,7 @@ type Vector struct {
 	Buffers  [][]byte // KindView: the data buffers
 
 	// Dictionary is set where Values are indices (Field.Dictionary then tells their type): the values they mean. Its own
-	// Field is that of the values.
+	// Field is that of the values, and has no dictionary again.
 	Dictionary *Vector
 }
 
