@@ -83,18 +83,30 @@ func temporalLiteral(l *pb.Expression_Literal) (predicate.Expr, error) {
 	case *pb.Expression_Literal_TimestampTz:
 		return predicate.Timestamp(v.TimestampTz, predicate.Microsecond, true), nil //nolint:staticcheck // as above
 	case *pb.Expression_Literal_PrecisionTime_:
-		unit, err := unitOf(v.PrecisionTime.GetPrecision())
-		return predicate.Time(v.PrecisionTime.GetValue(), unit), err
+		return precise(v.PrecisionTime.GetPrecision(), func(u predicate.Unit) predicate.Literal {
+			return predicate.Time(v.PrecisionTime.GetValue(), u)
+		})
 	case *pb.Expression_Literal_PrecisionTimestamp_:
-		unit, err := unitOf(v.PrecisionTimestamp.GetPrecision())
-		return predicate.Timestamp(v.PrecisionTimestamp.GetValue(), unit, false), err
+		return precise(v.PrecisionTimestamp.GetPrecision(), func(u predicate.Unit) predicate.Literal {
+			return predicate.Timestamp(v.PrecisionTimestamp.GetValue(), u, false)
+		})
 	case *pb.Expression_Literal_PrecisionTimestampTz:
-		unit, err := unitOf(v.PrecisionTimestampTz.GetPrecision())
-		return predicate.Timestamp(v.PrecisionTimestampTz.GetValue(), unit, true), err
+		return precise(v.PrecisionTimestampTz.GetPrecision(), func(u predicate.Unit) predicate.Literal {
+			return predicate.Timestamp(v.PrecisionTimestampTz.GetValue(), u, true)
+		})
 	case nil:
 		return nil, malformed("a literal without a value")
 	}
 	return nil, unsupported("literals of the form %s", oneof(l, "literal_type"))
+}
+
+// precise is a literal of the unit of so many digits behind the second.
+func precise(precision int32, build func(predicate.Unit) predicate.Literal) (predicate.Expr, error) {
+	unit, err := unitOf(precision)
+	if err != nil {
+		return nil, err
+	}
+	return build(unit), nil
 }
 
 // unitOf is the unit of so many digits behind the second.

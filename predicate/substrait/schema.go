@@ -59,7 +59,10 @@ func (r *nameReader) children(t *pb.Type) ([]field, bool) {
 		return nil, true
 	}
 	for _, inner := range []*pb.Type{t.GetList().GetType(), t.GetMap().GetKey(), t.GetMap().GetValue()} {
-		if _, ok := r.children(inner); inner != nil && !ok {
+		if inner == nil { // t is no list, or no map
+			continue
+		}
+		if _, ok := r.children(inner); !ok {
 			return nil, false
 		}
 	}
