@@ -166,8 +166,8 @@ func parseDuration(s string) (*big.Rat, bool) {
 	if len(s) > maxISO {
 		return nil, false
 	}
-	negative := strings.HasPrefix(s, "-")
-	s, ok := strings.CutPrefix(strings.TrimLeft(s, "+-"), "P")
+	s, negative := strings.CutPrefix(s, "-")
+	s, ok := strings.CutPrefix(s, "P")
 	if !ok {
 		return nil, false
 	}

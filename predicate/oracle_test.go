@@ -76,7 +76,7 @@ func seed(t *testing.T) *rand.Rand {
 func TestRandomTreesAgainstNaive(t *testing.T) {
 	r := seed(t)
 	types := testTypes()
-	for range 3000 {
+	for range 1500 {
 		var chosen []arrowipc.Type
 		var encoded []bool
 		for range 1 + r.Intn(4) {

@@ -6,6 +6,7 @@ import (
 	"math/big"
 	"math/rand"
 	"strings"
+	"sync"
 
 	"github.com/flightcache/flightcache/arrowipc"
 	"github.com/flightcache/flightcache/statistics"
@@ -150,14 +151,21 @@ func fixedBytes(t arrowipc.Type, width int, x any) []byte {
 	return b
 }
 
-// halfBits finds the half-precision float of a value that is one.
-func halfBits(x float64) uint16 {
+// halves are the half-precision floats by their values; the bits of values that are equal are those of one of them.
+var halves = sync.OnceValue(func() map[uint64]uint16 {
+	m := make(map[uint64]uint16, 1<<16)
 	for u := range 1 << 16 {
-		if f := half(uint16(u)); math.Float64bits(f) == math.Float64bits(x) || f != f && x != x {
-			return uint16(u)
-		}
+		m[math.Float64bits(half(uint16(u)))] = uint16(u)
 	}
-	panic("not a half")
+	return m
+})
+
+// halfBits gives the half-precision float of a value that is one.
+func halfBits(x float64) uint16 {
+	if x != x {
+		return 0x7E01
+	}
+	return halves()[math.Float64bits(x)]
 }
 
 // dictionaryOf makes a dictionary of the different values, with an unused one and a null.
