@@ -25,6 +25,9 @@ const (
 	// MaxDepth is how deep expressions may be nested. It is more than [predicate.MaxDepth], since conjunctions of
 	// conjunctions become one, as do disjunctions: clients write a and b and c as two.
 	MaxDepth = 2000
+	// MaxNames is how many bytes the names of all references may have together. A message has a name once, and the tree has
+	// it as often as it is referred to: without a limit, a long name would make a short message large.
+	MaxNames = 4 << 20
 )
 
 // messagesPerNode is how many levels of protobuf messages one level of an expression has at most: Expression,
@@ -36,6 +39,7 @@ type parser struct {
 	functions map[uint32]symbol // by anchor
 	types     map[uint32]symbol // by anchor
 	fields    []field           // of the base schema
+	named     int               // bytes of the names that references became
 }
 
 // Parse reads a filter. The tree's columns are names, from the top level down. Errors are [ErrMalformed],

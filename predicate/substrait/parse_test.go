@@ -336,6 +336,24 @@ func TestBaseSchemaNames(t *testing.T) {
 	}
 }
 
+// TestLongNames refuses a tree that would be much larger than its message.
+func TestLongNames(t *testing.T) {
+	for _, c := range []struct {
+		references int
+		want       error
+	}{{8, nil}, {9, predicate.ErrLimit}} {
+		var args []*pb.Expression
+		for range c.references {
+			args = append(args, column(0))
+		}
+		m := message(call(and, args...))
+		m.BaseSchema.Names[0] = strings.Repeat("x", substrait.MaxNames/8)
+		if _, err := substrait.Parse(marshal(t, m)); !errors.Is(err, c.want) {
+			t.Errorf("%d references: %v", c.references, err)
+		}
+	}
+}
+
 func TestDepth(t *testing.T) {
 	nest := func(levels int, wrap func(*pb.Expression) *pb.Expression) []byte {
 		e := column(0)

@@ -1,6 +1,8 @@
 package substrait
 
 import (
+	"fmt"
+
 	pb "github.com/substrait-io/substrait-protobuf/go/substraitpb"
 
 	"github.com/flightcache/flightcache/predicate"
@@ -87,6 +89,9 @@ func (p *parser) reference(f *pb.Expression_FieldReference) (predicate.Expr, err
 		at := int(s.GetField())
 		if at < 0 || at >= len(fields) {
 			return nil, malformed("a reference to field %d of %s, which has %d fields", at, placeOf(c), len(fields))
+		}
+		if p.named += len(fields[at].name); p.named > MaxNames {
+			return nil, fmt.Errorf("%w: the Substrait expression names columns with more than %d bytes", predicate.ErrLimit, MaxNames)
 		}
 		c.Path = append(c.Path, fields[at].name)
 		fields, segment = fields[at].children, s.GetChild()
