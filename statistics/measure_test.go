@@ -1,6 +1,7 @@
 package statistics
 
 import (
+	"bytes"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -205,18 +206,45 @@ func TestMeasureTies(t *testing.T) {
 		first, second        string
 		leastWant, greatWant string
 	}{
-		{"least", "aaaaaaaa-m", "aaaaaaaa-b", "aaaaaaaa-b", "m"},
+		{"least", "aaaaaaaa-m", "aaaaaaaa-b", "aaaaaaaa-b", "n"},
 		{"greatest", "zzzzzzzz-b", "zzzzzzzz-m", "m", "zzzzzzzz-m"},
-		{"shorter", "aaaaaaaa", "aaaaaaa", "aaaaaaa", "m"},
+		{"shorter", "aaaaaaaa", "aaaaaaa", "aaaaaaa", "n"},
 		{"zero bytes", "z\x00", "z\x00\x00", "m", "z\x00\x00"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := Measure(texts(8, func(i int) string {
-				return map[int]string{5: c.first, 700: c.second}[i] + map[bool]string{true: "m"}[i != 5 && i != 700]
+				switch i {
+				case 5:
+					return c.first
+				case 700:
+					return c.second
+				}
+				return []string{"m", "n"}[i>>10&1] // no two of the samples that are next to each other begin alike
 			}))
 			if got.Min.bytes != c.leastWant || got.Max.bytes != c.greatWant {
 				t.Errorf("%q to %q, want %q to %q", got.Min.bytes, got.Max.bytes, c.leastWant, c.greatWant)
 			}
 		})
+	}
+}
+
+// Each word of a wide decimal decides where those above it are the same.
+func TestMeasureWideDecimals(t *testing.T) {
+	f := &arrowipc.Field{Type: arrowipc.Type{ID: arrowipc.TypeDecimal, BitWidth: 256, Precision: 76}}
+	for word := range 4 {
+		for _, above := range []byte{0, 0xFF} {
+			// Where the word is 1, those below it are 0; where it is 2, they are all ones: and the other way round.
+			for _, below := range []byte{0, 0xFF} {
+				var values []byte
+				for _, x := range []struct{ word, below byte }{{2, below}, {1, ^below}, {2, below}} {
+					b := bytes.Repeat([]byte{above}, 32)
+					copy(b, bytes.Repeat([]byte{x.below}, 8*word))
+					b[8*word] = x.word
+					values = append(values, b...)
+				}
+				check(t, &Vector{Field: f, Kind: arrowipc.KindFixed, Width: 32, Length: 2, Values: values})
+				check(t, &Vector{Field: f, Kind: arrowipc.KindFixed, Width: 32, Length: 2, Values: values[32:]})
+			}
+		}
 	}
 }
