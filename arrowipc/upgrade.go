@@ -4,22 +4,23 @@ package arrowipc
 const VersionV4 = versionV4
 
 // Upgrade changes what a batch header of metadata version V4 says to what one of V5 would say: the unions of V4 have a
-// validity buffer before their type codes, those of V5 have none. The buffers' bytes stay where they are in the body. A
-// header that does not have the counts that V4 asks for is left as it is, for the caller's check to refuse.
+// validity buffer before their type codes, those of V5 have none. The buffers' bytes stay where they are in the body.
 //
 // Nulls of a union itself have no place in V5 and are refused, as Arrow C++ refuses them. A union's null count decides, as
-// it does there; a bitmap with a null count of zero is not looked at. Errors are [ErrUnsupported], naming the column.
+// it does there; a bitmap with a null count of zero is not looked at. Errors are [ErrUnsupported], naming the column, and [ErrMalformed] for
+// a header that does not have the counts that V4 asks for.
 func (l *Layout) Upgrade(b *RecordBatch) error {
 	unions := appendUnions(nil, l.Columns, nil)
-	if len(unions) == 0 || len(b.Nodes) != l.Node1 || len(b.Variadic) != l.View1 {
+	if len(unions) == 0 {
 		return nil
 	}
 	total := l.Buf1 + len(unions)
 	for _, v := range b.Variadic {
 		total += int(v)
 	}
-	if len(b.Buffers) != total {
-		return nil
+	if len(b.Nodes) != l.Node1 || len(b.Variadic) != l.View1 || len(b.Buffers) != total {
+		return malformed("record batch: %d field nodes, %d buffers and %d variadic counts, where the schema asks for %d, %d and %d under metadata version V4",
+			len(b.Nodes), len(b.Buffers), len(b.Variadic), l.Node1, total, l.View1)
 	}
 	kept := b.Buffers[:0]
 	next := 0

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -131,7 +132,7 @@ func TestUpgrade(t *testing.T) {
 			if fmt.Sprint(b.Buffers) != fmt.Sprint(want.Buffers) {
 				t.Fatalf("%s, variadic %v: got %v, want %v", name, variadic, b.Buffers, want.Buffers)
 			}
-			if s.Layout.Buf1 == len(old) {
+			if !slices.Contains(old, -1) {
 				continue
 			}
 			for what, change := range map[string]func(b *RecordBatch){
@@ -143,9 +144,8 @@ func TestUpgrade(t *testing.T) {
 			} {
 				b := batchOf(s.Layout, old, variadic)
 				change(b)
-				before := len(b.Buffers)
-				if err := s.Layout.Upgrade(b); err != nil || len(b.Buffers) != before {
-					t.Errorf("%s, %s: %d buffers of %d are left, %v", name, what, len(b.Buffers), before, err)
+				if err := s.Layout.Upgrade(b); !errors.Is(err, ErrMalformed) {
+					t.Errorf("%s, %s: %v", name, what, err)
 				}
 			}
 		}
