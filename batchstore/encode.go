@@ -46,48 +46,53 @@ func (in *Ingest) encode(g *group) (out []*Batch, err error) {
 		}
 		runs[i] = run{b: b, from: 0, n: b.rows}
 	}
-	e := &builder{store: s, columns: in.layout.Columns, values: g.decode, dictionaries: g.values, measurer: in.measurer, stored: in.stored, message: in.most, codec: in.opts.Codec, level: in.opts.Level, encoded: &in.encoded}
+	e := &builder{
+		store: s, columns: in.layout.Columns, values: g.decode, dictionaries: g.values, measurer: in.measurer, stored: in.stored,
+		message: in.most, codec: in.opts.Codec, level: in.opts.Level, encoded: &in.encoded, at: g.at,
+	}
+	if len(in.keys) > 0 {
+		e.order = &orderCheck{in.keys}
+	}
 	if len(sources) == 1 {
 		e.metadata = sources[0].metadata
-		b, err := in.keep(sources[0], runs[0].b, g.values)
-		if err != nil {
-			return nil, batchError(sources[0].index, err)
-		}
-		if b != nil {
-			b.metadata = e.metadata
-			return []*Batch{b}, nil
-		}
+		err = in.keep(e, sources[0], runs[0].b)
 	}
-	err = e.add(runs)
+	if err == nil && len(e.out) == 0 {
+		err = e.add(runs)
+	}
+	if err == nil {
+		err = in.checkOrder(g, e)
+	}
 	if err != nil {
 		err = batchError(sources[0].index, err)
 	}
 	return e.out, err
 }
 
-// keep stores a received batch by taking its body over, or gives nil where it has to be rewritten.
-func (in *Ingest) keep(src *arrival, b *plainBatch, values map[int64]*dictionaryValues) (*Batch, error) {
+// keep stores a received batch by taking its body over, or leaves it where it has to be rewritten.
+func (in *Ingest) keep(e *builder, src *arrival, b *plainBatch) error {
 	o := in.store.opts
 	if in.stored != in.layout {
-		return nil, nil
+		return nil
 	}
 	arrived := compress.Codec(src.header.Compression)
 	if arrived != in.opts.Codec && (arrived == compress.None || !in.opts.KeepArriving) {
-		return nil, nil
+		return nil
 	}
 	if int64(len(src.body.B)) > in.most || b.rows > o.MaxBatchRows || src.decoded > o.MaxBatchBytes {
-		return nil, nil
+		return nil
 	}
 	if !canonical(in.layout, b, src.header.Buffers, int64(len(src.body.B))) {
-		return nil, nil
+		return nil
 	}
-	measured, err := in.measurer.measure(b, values)
+	measured, err := in.measurer.measure(b, e.dictionaries)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	body := src.body
 	src.body = arena.Block{}
-	return in.store.newBatch(in.layout, *src.header, arrived, decodedByNode(in.layout, b), measured, body), nil
+	e.append(b, in.store.newBatch(in.layout, *src.header, arrived, decodedByNode(in.layout, b), measured, body))
+	return nil
 }
 
 // builder makes stored batches out of runs of plain rows.
@@ -107,6 +112,11 @@ type builder struct {
 	encoded  *atomic.Int64       // counts the plain bytes that were encoded
 	metadata []arrowipc.KeyValue // for the first batch made
 	out      []*Batch
+
+	order    *orderCheck // nil without an order
+	at       int64       // the number of the next row among the put's
+	edges    []edges     // of the batches made
+	orderErr error       // the first row that breaks the order
 }
 
 // add stores runs as one batch, or, where that would pass a limit, as the fewest equal parts that fit.
@@ -173,7 +183,7 @@ func (e *builder) one(runs []run) error {
 		return err
 	}
 	if e.codec == compress.None {
-		e.append(s.newBatch(e.stored, header, compress.None, decoded, measured, block))
+		e.append(&plain, s.newBatch(e.stored, header, compress.None, decoded, measured, block))
 		return nil
 	}
 	defer Free(&block)
@@ -188,13 +198,22 @@ func (e *builder) one(runs []run) error {
 			return e.split(runs, rows, parts)
 		}
 	}
-	e.append(s.newBatch(e.stored, header, e.codec, decoded, measured, body))
+	e.append(&plain, s.newBatch(e.stored, header, e.codec, decoded, measured, body))
 	return nil
 }
 
-func (e *builder) append(b *Batch) {
+// append takes a batch that was made of plain rows.
+func (e *builder) append(plain *plainBatch, b *Batch) {
 	b.metadata, e.metadata = e.metadata, nil
 	e.out = append(e.out, b)
+	if e.order == nil || e.orderErr != nil {
+		return
+	}
+	var piece edges
+	if piece, e.orderErr = e.order.batch(e.measurer, plain, e.dictionaries, e.at); e.orderErr == nil {
+		e.edges = append(e.edges, piece)
+		e.at += piece.rows
+	}
 }
 
 // encodeBody encodes each buffer by itself, one behind the other at multiples of 8, and sets the header's buffers to

@@ -6,4 +6,6 @@ import "errors"
 var (
 	// ErrTooLarge: a batch that passes a limit of the store's options.
 	ErrTooLarge = errors.New("record batch too large")
+	// errPanic: a worker's code panicked. The batch's put fails, the store goes on.
+	errPanic = errors.New("internal error")
 )

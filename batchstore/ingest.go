@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 
@@ -48,6 +49,11 @@ type Ingest struct {
 	groups  []*group
 	failed  atomic.Int64 // the lowest group that has failed, or noGroup: later ones need not be done
 
+	submitted int64 // rows of all groups
+	keys      []OrderKey
+	optional  bool
+	order     *Order // after Finish
+
 	encoded, decoded atomic.Int64 // plain bytes that were encoded, and that compressed batches decoded to
 	over             bool
 }
@@ -75,6 +81,10 @@ type group struct {
 	decode  map[int64]*dictionaryValues // those of them that are to be decoded
 	batches []*Batch
 	err     error
+
+	at        int64 // the number of its first row among the put's
+	edges     edges // with an order: its first and last rows
+	unordered bool  // it was found not to be in the order
 }
 
 // Ingest begins a put of batches of this schema. The error is arrowipc.ErrLimit, and only where dictionaries are to be
@@ -201,6 +211,10 @@ func (in *Ingest) submit(ctx context.Context, sources []*arrival) error {
 		return context.Cause(ctx)
 	}
 	number := int64(len(in.groups))
+	g.at = in.submitted
+	for _, src := range sources {
+		in.submitted += src.header.Rows
+	}
 	in.groups = append(in.groups, g)
 	in.running.Add(1)
 	job := func() {
@@ -210,9 +224,16 @@ func (in *Ingest) submit(ctx context.Context, sources []*arrival) error {
 		if number > in.failed.Load() {
 			return
 		}
-		if g.batches, g.err = in.encode(g); g.err != nil {
-			in.fail(number)
-		}
+		defer func() {
+			if p := recover(); p != nil { // a fault of ours: it must not end the process
+				g.err = fmt.Errorf("%w: %v", errPanic, p)
+				in.store.opts.Panic(p, debug.Stack())
+			}
+			if g.err != nil {
+				in.fail(number)
+			}
+		}()
+		g.batches, g.err = in.encode(g)
 	}
 	select {
 	case in.store.jobs <- job:
@@ -249,6 +270,9 @@ func (in *Ingest) Finish(ctx context.Context) ([]*Batch, error) {
 	in.running.Wait()
 	if err == nil {
 		err = in.firstError()
+	}
+	if err == nil {
+		err = in.finishOrder()
 	}
 	if err == nil && !in.opts.DecodeDictionaries {
 		err = in.dicts.close(in)

@@ -12,11 +12,18 @@ type measurer struct {
 	columns []arrowipc.RowColumn // of the batches that are kept
 
 	mu     sync.Mutex
-	values map[*dictionaryValues]*statistics.Vector // dictionaries as vectors, made once each
+	latest map[*arrowipc.Column]vectored // by the column of a dictionary's values
+}
+
+// vectored is a dictionary's values as a vector. Only the last of each dictionary is kept: batches that follow each other
+// mostly have the same, and a dictionary that grows would else be kept in each of its sizes.
+type vectored struct {
+	values *dictionaryValues
+	vector *statistics.Vector
 }
 
 func newMeasurer(l *arrowipc.Layout) *measurer {
-	return &measurer{columns: arrowipc.RowColumns(l.Columns), values: map[*dictionaryValues]*statistics.Vector{}}
+	return &measurer{columns: arrowipc.RowColumns(l.Columns), latest: map[*arrowipc.Column]vectored{}}
 }
 
 // measure gives the statistics of a plain batch's columns. Values are those of the dictionaries that its indices mean.
@@ -36,33 +43,27 @@ func (m *measurer) measure(b *plainBatch, values map[int64]*dictionaryValues) ([
 	return out, nil
 }
 
-// dictionary gives a dictionary's values as one vector; nil where they have no single value each.
+// dictionary gives a dictionary's values as one vector; nil where they have no order.
 func (m *measurer) dictionary(v *dictionaryValues) (*statistics.Vector, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if x, ok := m.values[v]; ok {
-		return x, nil
-	}
-	columns := []*arrowipc.Column{v.column}
-	if statistics.ClassOf(v.column.Field) == statistics.None || len(v.parts) > maxParts {
-		m.values[v] = nil
+	if statistics.ClassOf(v.column.Field) == statistics.None {
 		return nil, nil
 	}
-	plan, err := concatSize(columns, v.runs())
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if x := m.latest[v.column]; x.values == v {
+		return x.vector, nil
+	}
+	plan, err := concatSize([]*arrowipc.Column{v.column}, v.runs())
 	if err != nil {
 		return nil, err
 	}
 	plain := &plainBatch{}
 	if len(v.parts) == 1 {
 		plain = v.parts[0].plainBatch
-	} else { // on Go's heap: it lives as long as the put, and is collected with it
+	} else { // on Go's heap: who uses it keeps it
 		*plain, _ = plan.write(make([]byte, plan.bodyLen))
 	}
-	x := dictionaryVector(v.column, plain)
-	m.values[v] = x
-	return x, nil
+	x := vectored{v, dictionaryVector(v.column, plain)}
+	m.latest[v.column] = x
+	return x.vector, nil
 }
-
-// maxParts is the most deltas of a dictionary whose values are still put together to be measured: it is done anew for
-// each. Beyond that the column has counts and no bounds.
-const maxParts = 64

@@ -31,6 +31,10 @@ type Options struct {
 	MaxDecoded int64
 
 	Limits arrowipc.Limits // of message headers
+
+	// Panic is told of a panic in a worker, which is a fault of the store's code: the put fails, the store goes on. Nil is
+	// told nothing.
+	Panic func(value any, stack []byte)
 }
 
 // MaxRows is the most rows of a received batch: columns without bytes, as those of type null, may say any number.
@@ -61,6 +65,9 @@ func (o Options) WithDefaults() Options {
 	fill(&o.JoinBelow, min(1<<20, o.MaxMessage))
 	fill(&o.MaxDecoded, 1<<30)
 	o.Limits = o.Limits.WithDefaults()
+	if o.Panic == nil {
+		o.Panic = func(any, []byte) {}
+	}
 	return o
 }
 

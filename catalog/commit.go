@@ -24,7 +24,11 @@ type Put struct {
 	name   string
 	mode   Mode
 	schema *arrowipc.Schema
+	sorted []string
 }
+
+// SortedBy is the order of the dataset that the put appends to, as it was when the put began; nil for none.
+func (p *Put) SortedBy() []string { return p.sorted }
 
 // Begin checks what can be known before any batch has come, so that a put that must fail does so before its client
 // has sent the data: ErrExists for Create, ErrSchemaMismatch for Append. Both are checked again by Commit.
@@ -32,8 +36,12 @@ func (c *Catalog) Begin(name string, mode Mode, schema *arrowipc.Schema) (*Put, 
 	p := &Put{c: c, name: name, mode: mode, schema: schema}
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	if err := p.check(c.datasets[name], ErrSchemaMismatch); err != nil {
+	old := c.datasets[name]
+	if err := p.check(old, ErrSchemaMismatch); err != nil {
 		return nil, err
+	}
+	if mode == Append && old != nil && old.Order != nil {
+		p.sorted = old.Order.SortedBy
 	}
 	return p, nil
 }
@@ -59,7 +67,9 @@ func (p *Put) check(old *Generation, mismatch error) error {
 // then nothing of the put is visible, after it all of it is. On success the catalogue owns the caller's reference to
 // every batch, though not the list; on an error the caller keeps them, and may commit again. ErrExists, or ErrConflict
 // when the dataset's schema has changed since Begin.
-func (p *Put) Commit(batches []Batch, codec string) (*Generation, error) {
+//
+// The order is that of the put's rows, nil for none. An append keeps the dataset's order only if it stays true.
+func (p *Put) Commit(batches []Batch, codec string, order *Order) (*Generation, error) {
 	c := p.c
 	columns := arrowipc.RowColumns(p.schema.Layout.Columns)
 	totals := addUp(batches, p.schema.Layout, columns) // before the lock: it takes its time for many wide batches
@@ -79,11 +89,13 @@ func (p *Put) Commit(batches []Batch, codec string) (*Generation, error) {
 		// the newest list is ever appended to.
 		g.Batches = append(old.Batches, batches...)
 		g.RowColumns = old.RowColumns
+		g.Order = old.Order.then(order)
 		copy(g.Nodes, old.Nodes)
 		copy(g.Statistics, old.Statistics)
 		g.Rows, g.Decoded, g.Stored = old.Rows, old.Decoded, old.Stored
 		g.Dictionaries, g.known = maps.Clone(old.Dictionaries), old.known // nobody asks the old one again
 	} else {
+		g.Order = order
 		g.Batches = slices.Clone(batches) // the caller's list may have room behind it, into which an append would write
 	}
 	g.add(totals)

@@ -103,7 +103,7 @@ func TestConcurrentCreates(t *testing.T) {
 			begun.Wait()
 			fakes, list := batches(t, schema, i)
 			all[i] = fakes[0]
-			g, err := p.Commit(list, "zstd")
+			g, err := p.Commit(list, "zstd", nil)
 			switch {
 			case err == nil:
 				won.Add(1)

@@ -22,7 +22,7 @@ func TestDictionariesCountOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		g, err := p.Commit(list, "zstd")
+		g, err := p.Commit(list, "zstd", nil)
 		if err != nil {
 			t.Fatal(err)
 		}

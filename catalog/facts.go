@@ -20,6 +20,7 @@ type Facts struct {
 	StoredBytes  int64         `json:"stored_bytes"`
 	Codec        string        `json:"codec"`
 	Created      string        `json:"created"`
+	SortedBy     []string      `json:"sorted_by,omitempty"`
 	Columns      []ColumnFacts `json:"columns"`
 }
 
@@ -58,6 +59,9 @@ func (g *Generation) Facts() Facts {
 		Dataset: g.Dataset, Generation: g.ID, Rows: g.Rows, Batches: len(g.Batches), DecodedBytes: g.Decoded,
 		StoredBytes: g.Stored, Codec: g.Codec, Created: g.Created.UTC().Format(time.RFC3339Nano),
 		Columns: make([]ColumnFacts, 0, len(g.Schema.Layout.Columns)),
+	}
+	if g.Order != nil {
+		f.SortedBy = g.Order.SortedBy
 	}
 	next := 0 // row columns come in the order of the columns
 	for _, c := range g.Schema.Layout.Columns {

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -28,6 +29,31 @@ type Batch interface {
 	Release()
 }
 
+// Order is what is known of the order of a put's, or of a generation's, rows. It is immutable.
+type Order struct {
+	SortedBy    []string // the keys, most significant first, "-" before those that descend; nulls come last
+	First, Last any      // the edges of the rows, nil where there are none; the store knows what they are
+	// Follows tells whether rows that begin at first may come after rows that end at last.
+	Follows func(last, first any) bool
+}
+
+// then gives the order of rows of o followed by rows of next, nil where there is none.
+func (o *Order) then(next *Order) *Order {
+	switch {
+	case o == nil || next == nil || !slices.Equal(o.SortedBy, next.SortedBy):
+		return nil
+	case next.First == nil:
+		return o
+	case o.First == nil:
+		return next
+	case !o.Follows(o.Last, next.First):
+		return nil
+	}
+	joined := *next
+	joined.First = o.First
+	return &joined
+}
+
 // NodeFacts are the sizes of one field of a batch, or of all batches of a generation, without the field's children.
 type NodeFacts = struct {
 	Decoded int64 // bytes of the plain buffers, unpadded
@@ -43,6 +69,8 @@ type Generation struct {
 	Batches []Batch          // in row order; not to be modified
 	Codec   string           // the codec the newest put asked for; batches record their own
 	Created time.Time        // when it was committed
+
+	Order *Order // of the rows; nil where none is known
 
 	Rows    int64
 	Decoded int64       // bytes of all plain buffers, unpadded, dictionaries once

@@ -149,7 +149,7 @@ func put(t testing.TB, c *Catalog, name string, mode Mode, schema *arrowipc.Sche
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := p.Commit(list, "zstd")
+	g, err := p.Commit(list, "zstd", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -98,7 +98,7 @@ func (m *model) commit() {
 		m.all, fakes, list = append(m.all, f), append(fakes, f), append(list, f)
 	}
 	want := m.refusal(b, ErrConflict)
-	g, err := b.p.Commit(list, "zstd")
+	g, err := b.p.Commit(list, "zstd", nil)
 	if !errors.Is(err, want) {
 		m.t.Fatalf("Commit(%q, %d): %v, want %v", b.name, b.mode, err, want)
 	}

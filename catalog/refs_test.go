@@ -104,7 +104,7 @@ func TestRefusedPutsReturnTheirBatches(t *testing.T) {
 	}
 	other := put(t, c, "d", Replace, buildSchema(t, "", int64Field("z")), 3)
 	mine, list := batches(t, schema, 4)
-	if _, err := p.Commit(list, "zstd"); !errors.Is(err, ErrConflict) {
+	if _, err := p.Commit(list, "zstd", nil); !errors.Is(err, ErrConflict) {
 		t.Fatalf("Commit: %v, want ErrConflict", err)
 	}
 	wantRefs(t, there, 1)

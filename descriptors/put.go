@@ -69,7 +69,7 @@ var putKeys = []key[PutCommand]{
 	dictionariesKey(func(c *PutCommand) *Dictionaries { return &c.Dictionaries }),
 	{name: "ttl", doc: "seconds from the commit until the data goes"},
 	{name: "pin", doc: "true: keep the data in memory"},
-	{name: "sorted_by", doc: `the order of the rows, such as ["x", "-y"]`, parse: parseSortedBy, notYet: true},
+	{name: "sorted_by", doc: `the order of the rows, such as ["x", "-y"]`, parse: parseSortedBy},
 	{name: "durable", doc: "true: the data outlives the server"},
 	{name: "put_id", doc: "a name that makes a repeated put harmless"},
 	{name: "transaction", doc: "the transaction that the put belongs to"},

@@ -58,14 +58,17 @@ func (s *Server) DoGet(t *arrowflight.Ticket, stream arrowflight.FlightService_D
 func (g *get) batches(reader *batchstore.Reader, read *plan.Read, batches []catalog.Batch, first int) error {
 	left := read.MaxRows
 	for i, b := range batches {
-		if left <= 0 {
-			break
-		}
 		g.batch = first + i
+		verdict := read.Verdict(g.batch)
+		if verdict == predicate.None {
+			g.pruned++ // also behind the last row: how many are told of does not depend on the order of the batches
+			continue
+		}
+		if left <= 0 {
+			continue
+		}
 		stored := b.(*batchstore.Batch)
-		switch read.Verdict(g.batch) {
-		case predicate.None:
-			g.pruned++
+		switch verdict {
 		case predicate.Some:
 			rows, err := reader.ReadFiltered(stored, g.filter, left, g.send)
 			if err != nil {

@@ -47,9 +47,11 @@ type put struct {
 	schema  *arrowipc.Schema
 	commit  *catalog.Put
 	ingest  *batchstore.Ingest
-	rows    int64
-	wire    int64 // bytes received
-	reading bool  // the client may still be sending
+
+	sortedBy []string // the order that rows are checked against
+	rows     int64
+	wire     int64 // bytes received
+	reading  bool  // the client may still be sending
 }
 
 // run receives the whole stream and commits it. The generation it returns is acquired.
@@ -168,8 +170,10 @@ func (p *put) begin(in *incoming) error {
 	if p.ingest, err = p.server.store.Ingest(p.schema, o); err != nil {
 		return err
 	}
-	p.commit, err = p.server.catalog.Begin(string(p.command.Dataset), commitMode(p.command.Mode), p.ingest.Schema())
-	return err
+	if p.commit, err = p.server.catalog.Begin(string(p.command.Dataset), commitMode(p.command.Mode), p.ingest.Schema()); err != nil {
+		return err
+	}
+	return p.checkOrder()
 }
 
 // finish commits what has come.
@@ -192,7 +196,7 @@ func (p *put) finish(ctx context.Context) (*catalog.Generation, error) {
 	err = context.Cause(ctx)
 	var g *catalog.Generation
 	if err == nil {
-		g, err = p.commit.Commit(stored, p.codec())
+		g, err = p.commit.Commit(stored, p.codec(), p.order())
 	}
 	if err != nil {
 		for _, b := range batches {

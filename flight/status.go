@@ -63,6 +63,7 @@ var statusTable = []struct {
 	{errTooBig, codes.ResourceExhausted},
 	{arena.ErrNoMemory, codes.ResourceExhausted},
 	{arena.ErrSize, codes.ResourceExhausted},
+	{batchstore.ErrOrder, codes.InvalidArgument},
 	{batchstore.ErrInvalidBatch, codes.InvalidArgument},
 	{arrowipc.ErrMalformed, codes.InvalidArgument},
 	{arrowipc.ErrLimit, codes.InvalidArgument},

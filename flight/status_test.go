@@ -41,6 +41,7 @@ var wantCodes = map[string]struct {
 	"descriptors.ErrBadCommand": {descriptors.ErrBadCommand, codes.InvalidArgument},
 	"descriptors.ErrFlightSQL":  {descriptors.ErrFlightSQL, codes.Unimplemented},
 	"descriptors.ErrBadTicket":  {descriptors.ErrBadTicket, codes.InvalidArgument},
+	"batchstore.ErrOrder":       {batchstore.ErrOrder, codes.InvalidArgument},
 	"descriptors.ErrNotYet":     {descriptors.ErrNotYet, codes.Unimplemented},
 
 	"plan.ErrColumn":     {plan.ErrColumn, codes.InvalidArgument},

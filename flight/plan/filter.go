@@ -177,9 +177,10 @@ func (r *Read) judge() {
 	r.Decoded = 0
 	undecided := false
 	r.verdicts = make([]predicate.Verdict, len(r.Generation.Batches))
-	for k, b := range r.Generation.Batches {
+	first, last := r.window()
+	for k, b := range r.Generation.Batches[first:last] {
 		v := r.Filter.verdict(b)
-		r.verdicts[k] = v
+		r.verdicts[first+k] = v // elsewhere they are None
 		switch v {
 		case predicate.None:
 			continue

@@ -56,7 +56,7 @@ func generation(t rapid.TB, schema *arrowipc.Schema, batches ...*countedBatch) *
 	for i, b := range batches {
 		list[i] = b
 	}
-	g, err := p.Commit(list, "zstd")
+	g, err := p.Commit(list, "zstd", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
