@@ -22,9 +22,12 @@ type chain struct {
 	came   bool              // a dictionary batch has come; without one it is empty, which serves columns of nulls
 	values *dictionaryValues // replaced by a longer one, never modified
 	blocks []arena.Block     // what the values lie in
-	rows   int64
-	bytes  int64
-	needs  []int64 // by nested leaf of the layout: how many values its indices ask for
+	// How many parts of the values, and blocks, consolidate has dealt with.
+	settledParts, settledBlocks int
+
+	rows  int64
+	bytes int64
+	needs []int64 // by nested leaf of the layout: how many values its indices ask for
 
 	// origin is the chain that this one took its values over from; it owns the blocks of those.
 	origin *chain
@@ -48,6 +51,7 @@ func newChain(l *arrowipc.DictionaryLayout, nested int, compact bool) *chain {
 func (c *chain) fork() *chain {
 	n := &chain{
 		layout: c.layout, came: c.came, values: c.values, rows: c.rows, bytes: c.bytes, needs: slices.Clone(c.needs), origin: c,
+		settledParts: c.settledParts, // what comes after them may be put together again; the blocks stay c's
 	}
 	n.noting.Store(c.noting.Load())
 	return n

@@ -445,3 +445,60 @@ func TestValuesWithoutBytes(t *testing.T) {
 		}
 	}
 }
+
+// TestManyDeltas sends a delta for every value, with batches between them, some of views and of types without bytes: the
+// parts are put together on the way, also of a dictionary that goes on as its own after a nested one was replaced.
+func TestManyDeltas(t *testing.T) {
+	r := seeded(t)
+	for _, dt := range []arrow.DataType{str, vstr, arrow.Null, arrow.ListViewOf(i16), unionOf(arrow.DenseMode, i8, vstr)} {
+		for _, decode := range []bool{false, true} {
+			schema := buildSchema(t, encodedWith(1, 32, true, fieldOf(t, "a", dt)), encodedWith(3, 32, true, &arrowipc.Field{
+				Name: "o", Type: arrowipc.Type{ID: arrowipc.TypeStruct}, Children: []*arrowipc.Field{encodedWith(2, 32, true, fieldOf(t, "item", dt))},
+			}))
+			s := newStore(t, Options{JoinBelow: 1 << 10})
+			m := newDictModel(t, r, schema)
+			in := begin(t, s, schema, IngestOptions{Codec: compress.None, DecodeDictionaries: decode})
+			most := 0
+			for n := range 1500 {
+				for i, d := range schema.Layout.Dictionaries {
+					delta := n > 0 && !(n == 700 && d.ID == 2)
+					b := m.values(i, 1)
+					if !delta {
+						b = m.values(i, 800+int64(n)) // as many as others need
+					}
+					m.set(i, delta, b)
+					if err := addDictionary(t, in, d.ID, delta, b, compress.None); err != nil {
+						t.Fatal(err)
+					}
+					most = max(most, len(in.dicts.current[i].values.parts))
+				}
+				if n%50 == 0 {
+					b := randomPlain(r, schema.Layout, 20)
+					putIndices(r, b, m.leaves, m.limits())
+					states := dictStates{}
+					for i, x := range m.states {
+						states[schema.Layout.Dictionaries[i].ID] = x
+					}
+					m.sent = append(m.sent, sentBatch{b, states})
+					if err := addBatch(t, in, b, compress.None); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			if most > looseParts+1500/looseParts+2 {
+				t.Errorf("%v: up to %d parts", dt, most)
+			}
+			batches, err := in.Finish(context.Background())
+			if err != nil {
+				t.Fatal(err)
+			}
+			stored := in.Schema()
+			got, _ := readAll(t, s, stored.Layout, allOf(t, stored), ReadOptions{Encode: compress.None}, batches, math.MaxInt64)
+			if want := m.oracle(allOf(t, schema), decode); !slices.Equal(got, want) {
+				t.Errorf("%v: %d rows, want %d", dt, len(got), len(want))
+			}
+			releaseAll(batches)
+			noDictionaries(t, s)
+		}
+	}
+}

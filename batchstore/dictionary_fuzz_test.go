@@ -222,11 +222,15 @@ func FuzzIngest(f *testing.F) {
 			f.Add(seed)
 		}
 	}
-	s := newStore(f, Options{
-		MaxMessage: 64 << 10, MaxBatchRows: 200, MaxBatchBytes: 64 << 10, MaxDecoded: 1 << 20, JoinBelow: 2 << 10, Workers: 2,
-	})
+	o := Options{MaxMessage: 64 << 10, MaxBatchRows: 200, MaxBatchBytes: 64 << 10, MaxDecoded: 1 << 20, JoinBelow: 2 << 10, Workers: 2}
+	s := newStore(f, o)
 	codecs := []compress.Codec{compress.None, compress.LZ4, compress.Zstd, compress.Zstd}
 	f.Fuzz(func(t *testing.T, b []byte) {
+		defer func() {
+			if t.Failed() {
+				s = newStore(t, o) // what this one left behind is not the next one's fault
+			}
+		}()
 		x := &streamFuzzer{t: t, s: b, store: s, schema: schemas[(script(b)).at(0)%len(schemas)]}
 		x.s.next()
 		how := x.s.next()

@@ -94,6 +94,12 @@ func (in *Ingest) addDictionary(ctx context.Context, m *arrowipc.Message, src *a
 			c.append(values, &src.body)
 		}
 	}
+	if c.scattered() {
+		in.running.Wait() // workers read the parts
+		if err := c.consolidate(in.store); err != nil {
+			return err
+		}
+	}
 	c.came = true
 	for i, n := range needs {
 		c.needs[i] = max(c.needs[i], n)
