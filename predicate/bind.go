@@ -76,7 +76,7 @@ func (c Column) find(i int, columns []*arrowipc.Column, where string) (int, erro
 
 // Predicate is a bound predicate. It is immutable and may be shared.
 type Predicate struct {
-	source  string
+	source  Expr
 	root    bound
 	columns []boundColumn
 }
@@ -98,7 +98,7 @@ func Bind(e Expr, resolve Resolver) (*Predicate, error) {
 	if err != nil {
 		return nil, err
 	}
-	b.p.source, b.p.root = e.String(), root
+	b.p.source, b.p.root = e, root
 	b.p.drop()
 	return b.p, nil
 }
@@ -114,7 +114,7 @@ func (p *Predicate) Columns() []Leaf {
 }
 
 // String spells the predicate as it was before it was bound.
-func (p *Predicate) String() string { return p.source }
+func (p *Predicate) String() string { return p.source.String() }
 
 // drop leaves out the columns that no leaf looks at any more.
 func (p *Predicate) drop() {
@@ -159,7 +159,8 @@ type binder struct {
 	seen    map[*arrowipc.Column]int // positions in p.columns
 	p       *Predicate
 	nodes   int
-	listed  int
+	listed  int // literals of lists
+	rounded int // literals that are compared with rounded values
 }
 
 // enter counts a node at a depth.

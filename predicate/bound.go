@@ -124,22 +124,41 @@ func conjunction(args []bound) bound {
 	return &conj{out}
 }
 
-// disjunction is the Kleene disjunction, without what does not matter.
+// disjunction is the Kleene disjunction, without what does not matter. Tests of one column for single values become one
+// list.
 func disjunction(args []bound) bound {
 	var out []bound
+	lists := map[int]int{} // the place in out of a list of a column
+	points := map[int][]set{}
 	for _, a := range args {
-		switch a := a.(type) {
-		case *constant:
-			if a.value == yes {
-				return a
+		nodes := []bound{a}
+		if d, ok := a.(*disj); ok {
+			nodes = d.args
+		}
+		for _, n := range nodes {
+			if c, ok := n.(*constant); ok {
+				if c.value == yes {
+					return c
+				}
+				if c.value == no {
+					continue
+				}
 			}
-			if a.value == null {
-				out = append(out, a)
+			l, ok := n.(*leaf)
+			if !ok || l.outcomes != membership || l.set == nil || !isPoints(l.set) {
+				out = append(out, n)
+				continue
 			}
-		case *disj:
-			out = append(out, a.args...)
-		default:
-			out = append(out, a)
+			if _, known := lists[l.column]; !known {
+				lists[l.column] = len(out)
+				out = append(out, n)
+			}
+			points[l.column] = append(points[l.column], l.set)
+		}
+	}
+	for column, at := range lists {
+		if sets := points[column]; len(sets) > 1 {
+			out[at] = &leaf{column, union(sets), membership}
 		}
 	}
 	switch len(out) {

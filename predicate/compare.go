@@ -44,7 +44,21 @@ func (b *binder) compare(e Compare, depth int) (bound, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := b.round(&o, 1); err != nil {
+		return nil, err
+	}
 	return o.compare(op, l)
+}
+
+// round counts literals that an operand is compared with, if it rounds.
+func (b *binder) round(o *operand, literals int) error {
+	if o.round == nil {
+		return nil
+	}
+	if b.rounded += literals; b.rounded > maxRounded {
+		return fmt.Errorf("%w: more than %d literals are compared with casts that round, as that of column %s to %s", ErrLimit, maxRounded, o.name, o.kind())
+	}
+	return nil
 }
 
 // comparePredicate binds a comparison of a predicate with true, false or null.

@@ -22,9 +22,11 @@ var (
 // Limits of a predicate.
 const (
 	MaxDepth = 256     // nodes from the root to a leaf
-	MaxNodes = 100_000 // nodes
+	MaxNodes = 20_000  // nodes
 	MaxList  = 100_000 // literals of all lists together
-	maxScale = 1000    // of decimals, either way
+	// maxRounded is how many literals are compared with casts that round, each of which takes a search.
+	maxRounded = 1000
+	maxScale   = 128 // of decimals, either way
 )
 
 // clip shortens a text for a message.

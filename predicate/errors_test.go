@@ -101,9 +101,10 @@ func TestWhatDoesNotFitIsRefusedWithItsColumnAndType(t *testing.T) {
 		{deep(MaxDepth + 1), ErrLimit, []string{"deep"}},
 		{casts(MaxDepth + 1), ErrLimit, []string{"deep"}},
 		{Compare{Equal, col("i"), literalCasts(MaxDepth + 2)}, ErrLimit, []string{"deep"}},
-		{And{make100001()}, ErrLimit, []string{"nodes"}},
+		{And{tooManyNodes()}, ErrLimit, []string{"nodes"}},
 		{In{col("i"), make([]Literal, MaxList+1)}, ErrLimit, []string{"literals"}},
 		{Case{Whens: make([]When, MaxDepth+1)}, ErrLimit, []string{"branches"}},
+		{In{Cast{col("i"), f64}, tooManyRounded()}, ErrLimit, []string{"round"}},
 	} {
 		p, err := Bind(c.e, InSchema(s))
 		if p != nil || !errors.Is(err, c.is) {
@@ -147,7 +148,15 @@ func literalCasts(n int) Expr {
 	return e
 }
 
-func make100001() []Expr {
+func tooManyRounded() []Literal {
+	out := make([]Literal, maxRounded+1)
+	for i := range out {
+		out[i] = Int(int64(i))
+	}
+	return out
+}
+
+func tooManyNodes() []Expr {
 	out := make([]Expr, MaxNodes+1)
 	for i := range out {
 		out[i] = Bool(true)

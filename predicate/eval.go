@@ -1,17 +1,12 @@
 package predicate
 
 import (
-	"encoding/binary"
-	"errors"
 	"fmt"
 	"math/bits"
 
 	"github.com/flightcache/flightcache/arrowipc"
 	"github.com/flightcache/flightcache/statistics"
 )
-
-// ErrVector means that a vector is not one of the column that it is given for.
-var ErrVector = errors.New("predicate: the vector does not fit its column")
 
 // Evaluator evaluates a predicate over batches, one after the other, and keeps the memory that it needs for that. Each
 // goroutine needs its own.
@@ -21,12 +16,26 @@ type Evaluator struct {
 	vectors []*statistics.Vector
 	tests   map[*leaf]tester
 	free    [][]uint64 // bitmaps that are not in use
+	decided map[question]answer
 	keys    [64]int64
 }
 
+// question is what a leaf asks of the values of a dictionary, answer for which of them its outcome is that.
+type (
+	question struct {
+		leaf *leaf
+		want tri
+	}
+	answer struct {
+		dictionary *statistics.Vector // only compared
+		length     int64
+		bits       []uint64
+	}
+)
+
 // Evaluator gives a new evaluator. What lists need to be searched fast is made here, once.
 func (p *Predicate) Evaluator() *Evaluator {
-	e := &Evaluator{p: p, vectors: make([]*statistics.Vector, len(p.columns)), tests: map[*leaf]tester{}}
+	e := &Evaluator{p: p, vectors: make([]*statistics.Vector, len(p.columns)), tests: map[*leaf]tester{}, decided: map[question]answer{}}
 	walk(p.root, func(l *leaf) { e.tests[l] = newTester(l.set, p.columns[l.column].Column.Field.Type) })
 	return e
 }
@@ -36,7 +45,8 @@ func (p *Predicate) Evaluator() *Evaluator {
 // which the bits past rows are cleared too.
 //
 // Column gives the vectors of the columns that [Predicate.Columns] gives, by their positions there; of one of a nested
-// type only the validity is read. They are not kept. A vector of another kind, of fewer rows or with short
+// type only the validity is read. A dictionary is known again by its Vector's address: as long as the evaluator is used, a
+// Vector that was a dictionary must not become another one. A vector of another kind, of fewer rows or with short
 // buffers is [ErrVector].
 func (e *Evaluator) Eval(rows int64, column func(int) *statistics.Vector, selected []byte) (int64, error) {
 	if rows < 0 || int64(len(selected)) < (rows+7)/8 {
@@ -61,70 +71,6 @@ func (e *Evaluator) Eval(rows int64, column func(int) *statistics.Vector, select
 	return int64(count), nil
 }
 
-// check reports a vector that is not one of a column, or whose buffers are too short for so many rows. That offsets, views
-// and indices lie within their buffers is the caller's to have checked.
-func (c *boundColumn) check(v *statistics.Vector, rows int64) error {
-	name := Column{Path: c.Path}
-	if v == nil {
-		return fmt.Errorf("%w: column %s has none", ErrVector, name)
-	}
-	want := c.Column
-	if v.Dictionary == nil != (want.Field.Dictionary == nil) {
-		return fmt.Errorf("%w: column %s is %s, the vector's values are not", ErrVector, name, want.Field.TypeString())
-	}
-	err := fits(v, want.Kind, want.Width, rows)
-	if err == nil && v.Dictionary != nil {
-		if v.Dictionary.Dictionary != nil {
-			return fmt.Errorf("%w: column %s has a dictionary of a dictionary", ErrVector, name)
-		}
-		values := *want.Field
-		values.Dictionary = nil
-		of := arrowipc.NewLayout([]*arrowipc.Field{&values}).Columns[0]
-		err = fits(v.Dictionary, of.Kind, of.Width, v.Dictionary.Length)
-	}
-	if err != nil {
-		return fmt.Errorf("%w: column %s: %w", ErrVector, name, err)
-	}
-	return nil
-}
-
-// fits reports a vector of another kind than one that is wanted, or with short buffers.
-func fits(v *statistics.Vector, kind arrowipc.Kind, width int, rows int64) error {
-	if v.Kind != kind || kind == arrowipc.KindFixed && v.Width != width || v.Length < rows || v.Length < 0 {
-		return fmt.Errorf("the vector has %d values of kind %d and %d bytes, where %d of kind %d and %d bytes are needed", v.Length, v.Kind, v.Width, rows, kind, width)
-	}
-	var have, need int
-	switch kind {
-	case arrowipc.KindBool:
-		have, need = len(v.Values), int(rows+7)/8
-	case arrowipc.KindFixed:
-		have, need = len(v.Values), int(rows)*width
-	case arrowipc.KindBinary:
-		have, need = len(v.Offsets), 4*int(rows+1)
-	case arrowipc.KindLargeBinary:
-		have, need = len(v.Offsets), 8*int(rows+1)
-	case arrowipc.KindView:
-		have, need = len(v.Values), 16*int(rows)
-	}
-	if have < need && rows > 0 {
-		return fmt.Errorf("a buffer of %d bytes, where %d rows need %d", have, rows, need)
-	}
-	return nil
-}
-
-// store writes words as bytes, least significant first.
-func store(dst []byte, words []uint64) {
-	for len(dst) >= 8 {
-		binary.LittleEndian.PutUint64(dst, words[0])
-		dst, words = dst[8:], words[1:]
-	}
-	if len(dst) > 0 {
-		var last [8]byte
-		binary.LittleEndian.PutUint64(last[:], words[0])
-		copy(dst, last[:])
-	}
-}
-
 // take gives a bitmap of a bit for each of n rows, of any content.
 func (e *Evaluator) take(n int) []uint64 {
 	words := (n + 63) / 64
@@ -139,25 +85,6 @@ func (e *Evaluator) take(n int) []uint64 {
 }
 
 func (e *Evaluator) release(b []uint64) { e.free = append(e.free, b) }
-
-// fill sets the bits of n rows to the same, and clears those past them.
-func fill(b []uint64, n int, set bool) {
-	var w uint64
-	if set {
-		w = ^uint64(0)
-	}
-	for i := range b {
-		b[i] = w
-	}
-	trim(b, n)
-}
-
-// trim clears the bits past n rows.
-func trim(b []uint64, n int) {
-	if n%64 != 0 {
-		b[len(b)-1] &= 1<<(n%64) - 1
-	}
-}
 
 // node gives the bitmap of the rows where a node's outcome is want. It is the caller's to release.
 func (e *Evaluator) node(b bound, want tri) []uint64 {
@@ -297,13 +224,6 @@ func (e *Evaluator) and(dst, src []uint64) bool {
 	return left != 0
 }
 
-func complement(b []uint64, n int) {
-	for i := range b {
-		b[i] = ^b[i]
-	}
-	trim(b, n)
-}
-
 // leaf gives the slots of a vector for which a leaf's outcome is want.
 func (e *Evaluator) leaf(l *leaf, v *statistics.Vector, rows int, want tri) []uint64 {
 	out := e.take(rows)
@@ -332,7 +252,7 @@ func (e *Evaluator) isFloat(l *leaf) bool { return e.p.columns[l.column].domain.
 
 // indexed evaluates a leaf over the dictionary, and gives each row the outcome of its value.
 func (e *Evaluator) indexed(out []uint64, l *leaf, v *statistics.Vector, rows int, want tri) {
-	values := e.leaf(l, v.Dictionary, int(v.Dictionary.Length), want)
+	values := e.answer(l, v.Dictionary, want)
 	size := uint64(v.Dictionary.Length)
 	for i := range out {
 		n := min(64, rows-64*i)
@@ -346,41 +266,20 @@ func (e *Evaluator) indexed(out []uint64, l *leaf, v *statistics.Vector, rows in
 		}
 		out[i] = w
 	}
-	e.release(values)
 }
 
-// setNulls sets the bits of the slots that are null.
-func setNulls(out []uint64, v *statistics.Vector, rows int, to bool) {
-	setUnset(out, v.Validity, rows, to)
-	for _, mask := range v.Masks {
-		setUnset(out, mask, rows, to)
+// answer gives the values of a dictionary for which a leaf's outcome is want. They are found anew for another dictionary
+// than that of the last batch only.
+func (e *Evaluator) answer(l *leaf, dictionary *statistics.Vector, want tri) []uint64 {
+	q := question{l, want}
+	a, known := e.decided[q]
+	if known && a.dictionary == dictionary && a.length == dictionary.Length {
+		return a.bits
 	}
-}
-
-// setUnset sets the bits that a bitmap of bytes has not; an empty one has all.
-func setUnset(out []uint64, valid []byte, rows int, to bool) {
-	if len(valid) == 0 {
-		return
+	if known {
+		e.release(a.bits)
 	}
-	for i := range out {
-		w := word(valid, i)
-		if to {
-			out[i] |= ^w
-		} else {
-			out[i] &= w
-		}
-	}
-	if to {
-		trim(out, rows)
-	}
-}
-
-// word gives the i-th 64 bits of a bitmap; bits past its end are clear.
-func word(b []byte, i int) uint64 {
-	if b = b[min(8*i, len(b)):]; len(b) >= 8 {
-		return binary.LittleEndian.Uint64(b)
-	}
-	var last [8]byte
-	copy(last[:], b)
-	return binary.LittleEndian.Uint64(last[:])
+	a = answer{dictionary, dictionary.Length, e.leaf(l, dictionary, int(dictionary.Length), want)}
+	e.decided[q] = a
+	return a.bits
 }

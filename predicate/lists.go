@@ -33,6 +33,9 @@ func (b *binder) in(of Expr, list []Literal, e Expr, depth int) (bound, error) {
 	case o.round != nil && member:
 		return nil, fmt.Errorf("%w: %s, look-ups of rounded values", ErrUnsupported, clip(e.String()))
 	case o.round != nil:
+		if err := b.round(&o, len(values)); err != nil {
+			return nil, err
+		}
 		return o.anyOf(values, hasNull)
 	}
 	s, hasNaN, err := o.listed(values, member)

@@ -46,11 +46,12 @@ type Literal struct {
 	number *big.Rat
 }
 
-// Limits of numbers, which keep comparing them cheap. No value of a column is as large, or as small, as what lies beyond
-// maxExponent.
+// Limits of numbers, which keep comparing them cheap.
 const (
-	maxDigits   = 2000 // of a number's text
-	maxExponent = 2000
+	maxDigits = 2000 // bytes of a number's text
+	// maxExponent is beyond what any column holds, either way: doubles lie between 1e-324 and 1e309, decimals between
+	// 10**-maxScale and 10**(77+maxScale). What is larger, or nearer to 0, is taken for 10**maxExponent, or its inverse.
+	maxExponent = 400
 )
 
 // Null is the null of every type.
@@ -67,7 +68,7 @@ func BigInt(n *big.Int) Literal {
 	return Literal{kind: litNumber, whole: true, number: new(big.Rat).SetInt(n)}
 }
 
-// Decimal is unscaled / 10**scale. Its errors are [ErrLiteral]: the scale must lie within ±1000.
+// Decimal is unscaled / 10**scale. Its errors are [ErrLiteral]: the scale must lie within ±128.
 func Decimal(unscaled *big.Int, scale int) (Literal, error) {
 	if scale < -maxScale || scale > maxScale {
 		return Literal{}, fmt.Errorf("%w: a decimal of scale %d, where scales from %d to %d are known", ErrLiteral, scale, -maxScale, maxScale)
@@ -144,15 +145,14 @@ func powerOfTen(n int) *big.Rat {
 	return r
 }
 
-// parseNumber reads JSON's grammar of numbers. An exponent beyond maxExponent is cut to it: no column's value is reached
-// by that.
+// parseNumber reads JSON's grammar of numbers; whole says that there is neither a fraction nor an exponent.
 func parseNumber(text string) (n *big.Rat, whole, ok bool) {
 	if len(text) > maxDigits {
 		return nil, false, false
 	}
 	rest, negative := strings.CutPrefix(text, "-")
-	intPart, rest := digits(rest)
-	if intPart == "" || len(intPart) > 1 && intPart[0] == '0' {
+	before, rest := digits(rest)
+	if before == "" || len(before) > 1 && before[0] == '0' {
 		return nil, false, false
 	}
 	whole = rest == ""
@@ -168,15 +168,31 @@ func parseNumber(text string) (n *big.Rat, whole, ok bool) {
 			return nil, false, false
 		}
 	}
-	mantissa, _ := new(big.Int).SetString(intPart+fraction, 10)
+	n = scaled(before+fraction, exponent-len(fraction))
 	if negative {
-		mantissa.Neg(mantissa)
+		n.Neg(n)
 	}
-	n = new(big.Rat).SetInt(mantissa)
-	return n.Mul(n, powerOfTen(exponent-len(fraction))), whole, true
+	return n, whole, true
 }
 
-// parseExponent reads e, a sign, and digits, cut to ±(maxExponent+maxDigits), which stays out of reach of every mantissa.
+// scaled is a number of decimal digits times 10**exponent, brought into the range of maxExponent.
+func scaled(mantissa string, exponent int) *big.Rat {
+	mantissa = strings.TrimLeft(mantissa, "0")
+	if mantissa == "" {
+		return new(big.Rat)
+	}
+	switch magnitude := len(mantissa) + exponent; {
+	case magnitude > maxExponent:
+		return powerOfTen(maxExponent)
+	case magnitude < -maxExponent:
+		return powerOfTen(-maxExponent)
+	}
+	m, _ := new(big.Int).SetString(mantissa, 10)
+	n := new(big.Rat).SetInt(m)
+	return n.Mul(n, powerOfTen(exponent))
+}
+
+// parseExponent reads e, a sign, and digits. What no mantissa brings back into range is cut.
 func parseExponent(s string) (int, bool) {
 	if s[0] != 'e' && s[0] != 'E' {
 		return 0, false
@@ -192,11 +208,12 @@ func parseExponent(s string) (int, bool) {
 	if d == "" || rest != "" {
 		return 0, false
 	}
+	const most = maxExponent + maxDigits
 	e := 0
-	for i := 0; i < len(d) && e <= maxExponent+maxDigits; i++ {
+	for i := 0; i < len(d) && e <= most; i++ {
 		e = e*10 + int(d[i]-'0')
 	}
-	return sign * min(e, maxExponent+maxDigits), true
+	return sign * min(e, most), true
 }
 
 // digits cuts the digits that s begins with.

@@ -26,7 +26,9 @@ func (o *operand) numeric(l Literal) (real, error) {
 	switch l.kind {
 	case litNumber:
 		if o.isFloat && !l.whole {
-			return realOf(nearest(l.number)), nil
+			if f := nearest(l.number); !math.IsInf(f, 0) {
+				return realOf(f), nil
+			}
 		}
 		return real{number: l.number}, nil
 	case litFloat:

@@ -57,8 +57,8 @@ func literalDatum(l Literal, ofFloats bool) any {
 	case litDate:
 		return new(big.Rat).Mul(l.number, secondsInDay)
 	}
-	if ofFloats && !l.whole && l.kind == litNumber {
-		return float(nearest(l.number))
+	if f := l.number; ofFloats && !l.whole && l.kind == litNumber && !math.IsInf(nearest(f), 0) {
+		return float(nearest(f))
 	}
 	return l.number
 }

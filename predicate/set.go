@@ -129,6 +129,52 @@ func intersect(a, b set) set {
 	return a.(*byteSet).intersect(b.(*byteSet))
 }
 
+// isPoints reports whether a set is a list, or of one value.
+func isPoints(s set) bool {
+	switch s := s.(type) {
+	case *keySet:
+		return s.list != nil || s.lo == s.hi
+	case *wideSet:
+		return s.list != nil || s.lo == s.hi
+	case *byteSet:
+		return s.list != nil || s.lo == s.hi && !s.endless
+	}
+	return false
+}
+
+// union gives all values of lists, or of sets of one value, of one domain.
+func union(sets []set) set {
+	var (
+		keys  []int64
+		wides []wide
+		texts []string
+	)
+	for _, s := range sets {
+		switch s := s.(type) {
+		case *keySet:
+			keys = appendPoints(keys, s.list, s.lo)
+		case *wideSet:
+			wides = appendPoints(wides, s.list, s.lo)
+		case *byteSet:
+			texts = appendPoints(texts, s.list, s.lo)
+		}
+	}
+	switch {
+	case keys != nil:
+		return keyList(keys)
+	case wides != nil:
+		return wideList(wides)
+	}
+	return byteList(texts)
+}
+
+func appendPoints[T any](dst, list []T, one T) []T {
+	if list != nil {
+		return append(dst, list...)
+	}
+	return append(dst, one)
+}
+
 // keysBetween gives the keys from lo to hi.
 func keysBetween(lo, hi int64) set {
 	if lo > hi {
