@@ -26,8 +26,11 @@ def _texts(size: int, rows: int) -> pa.Table:
 
 
 def _read(path: Path) -> pa.Table:
+    """The table of a stream, whose file goes: it may be large."""
     with pa.OSFile(str(path), "rb") as source:
-        return pa.ipc.open_stream(source).read_all()
+        table = pa.ipc.open_stream(source).read_all()
+    path.unlink()
+    return table
 
 
 @pytest.mark.parametrize("codec", ["none", "zstd"])
@@ -74,7 +77,7 @@ def test_wide_batches_stay_under_the_stock_limit(
         assert report["code"] == "OK"
         assert report["largest"] <= STOCK_LIMIT
         assert report["messages"] < 30
-    assert _read(tmp_path / "none").equals(data)
+        assert _read(tmp_path / wire).equals(data)
     client.drop(name)
 
 
