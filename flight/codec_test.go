@@ -200,7 +200,8 @@ func TestCodecCountsDiscardedMessages(t *testing.T) {
 	}
 }
 
-// What the codec writes is what protobuf reads, and the body field of a batch is there even when it is empty.
+// What the codec writes is what protobuf reads: the header with zeros behind it, as many as put the body at a multiple of
+// eight in gRPC's stream, and the body field of a batch even when it is empty.
 func TestCodecWritesFields(t *testing.T) {
 	r := newRig(t, 0)
 	for name, c := range map[string]struct {
@@ -223,19 +224,45 @@ func TestCodecWritesFields(t *testing.T) {
 			if len(raw) != m.size {
 				t.Errorf("%d bytes, counted as %d", len(raw), m.size)
 			}
-			if tag := protowire.AppendTag(nil, fieldBody, protowire.BytesType); !bytes.Contains(raw, protowire.AppendVarint(tag, uint64(len(want)))) {
-				t.Errorf("no body field in %d bytes", len(raw))
+			tag := protowire.AppendTag(nil, fieldBody, protowire.BytesType)
+			if before, found := bytes.CutSuffix(raw, append(protowire.AppendVarint(tag, uint64(len(want))), want...)); !found {
+				t.Errorf("no body field at the end of %d bytes", len(raw))
+			} else if at := len(raw) - len(want); (5+at)%8 != 0 {
+				t.Errorf("the body begins at byte %d of the message, behind 5 of gRPC's and %d of other fields", at, len(before))
 			}
 			var got arrowflight.FlightData
 			if err := proto.Unmarshal(raw, &got); err != nil {
 				t.Fatal(err)
 			}
-			if string(got.DataHeader) != "header" || !bytes.Equal(got.DataBody, want) || !bytes.Equal(got.AppMetadata, c.app) {
-				t.Errorf("got %v", &got)
+			padding, found := bytes.CutPrefix(got.DataHeader, []byte("header"))
+			if !found || len(padding) > 8 || len(bytes.Trim(padding, "\x00")) > 0 {
+				t.Errorf("the header is %q", got.DataHeader)
+			}
+			if !bytes.Equal(got.DataBody, want) || !bytes.Equal(got.AppMetadata, c.app) {
+				t.Errorf("a body of %d bytes that differs from one of %d, or metadata %q, want %q", len(got.DataBody), len(want), got.AppMetadata, c.app)
 			}
 		})
 	}
 	r.want(0, 1)
+}
+
+// Every length of header aligns the body, also where its own length takes another byte.
+func TestHeadersAlignBodies(t *testing.T) {
+	for n := range 300 {
+		for rest := range 10 {
+			header := bytes.Repeat([]byte{1}, n)
+			b := appendHeader(nil, header, rest)
+			number, kind, tagged := protowire.ConsumeTag(b)
+			got, size := protowire.ConsumeBytes(b[tagged:])
+			padding, found := bytes.CutPrefix(got, header)
+			if number != fieldHeader || kind != protowire.BytesType || tagged+size != len(b) || !found {
+				t.Fatalf("%d bytes of header are no field of it: % x", n, b)
+			}
+			if (5+len(b)+rest)%8 != 0 || len(padding) > 14 || len(bytes.Trim(padding, "\x00")) > 0 {
+				t.Fatalf("%d bytes of header and %d behind it are padded by % x", n, rest, padding)
+			}
+		}
+	}
 }
 
 // FuzzIncoming holds the codec against protobuf's own: they agree on every field of what both take, and what protobuf

@@ -20,8 +20,8 @@ class Limit:
     """One thing that ``client`` cannot do with the tables whose name matches one of ``tables``.
 
     ``put`` and ``get`` are the steps at which it fails, as the clients print them; empty where it does not fail.
-    ``error`` is a part of the library's error. With ``sometimes`` it may also succeed. With ``loses`` its put succeeds,
-    but what every reader then finds is not what the file holds.
+    ``error`` is a part of the library's error. With ``loses`` its put succeeds, but what every reader then finds is not
+    what the file holds.
     """
 
     client: str
@@ -30,7 +30,6 @@ class Limit:
     error: str
     put: str = ""
     get: str = ""
-    sometimes: bool = False
     loses: bool = False
 
     def covers(self, client: str, table: str) -> bool:
@@ -145,14 +144,6 @@ LIMITS = [
         "",
         loses=True,
     ),
-    Limit(
-        "Rust",
-        ("dictionary of dense union",),
-        "a dictionary of dense unions is read only where it happens to lie at a multiple of 4 in the receive buffer",
-        "not aligned",
-        get="call",
-        sometimes=True,
-    ),
 ]
 
 
@@ -163,7 +154,7 @@ def limits_of(client: str, table: str) -> list[Limit]:
 
 def _can(limit: Limit) -> tuple[str, str]:
     put = "loses" if limit.loses else "no" if limit.put else "yes"
-    get = "sometimes" if limit.sometimes else "no" if limit.get else "yes"
+    get = "no" if limit.get else "yes"
     return put, get
 
 

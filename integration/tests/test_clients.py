@@ -49,10 +49,8 @@ def python(server: Server) -> Iterator[Client]:
         yield connected
 
 
-def _unexpected(outcome: Outcome, step: str, error: str, sometimes: bool) -> str | None:
+def _unexpected(outcome: Outcome, step: str, error: str) -> str | None:
     """What is wrong with the outcome, if it should be ``step`` with ``error`` in its reason."""
-    if sometimes and outcome == OK:
-        return None
     if outcome.step == (step or "ok") and error in outcome.why:
         return None
     return f"{outcome.step}: {outcome.why}"
@@ -64,7 +62,7 @@ def test_what_a_client_can_put(puts: dict[str, Outcome], client: str) -> None:
     for name in TABLES:
         limit = next((known for known in limits_of(client, name) if known.put), None)
         step, error = (limit.put, limit.error) if limit else ("", "")
-        if found := _unexpected(puts[f"{client}/{name}"], step, error, False):
+        if found := _unexpected(puts[f"{client}/{name}"], step, error):
             wrong[name] = found
     assert wrong == {}
 
@@ -109,8 +107,8 @@ def test_what_a_client_reads_of_a_clients_put(
         if _loses(writer, name):
             continue
         limit = next((known for known in limits_of(reader, name) if known.get), None)
-        step, error, sometimes = (limit.get, limit.error, limit.sometimes) if limit else ("", "", False)
-        if found := _unexpected(reads[reader][f"{writer}/{name}"], step, error, sometimes):
+        step, error = (limit.get, limit.error) if limit else ("", "")
+        if found := _unexpected(reads[reader][f"{writer}/{name}"], step, error):
             wrong[name] = found
     assert wrong == {}
 
