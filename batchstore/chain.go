@@ -28,6 +28,9 @@ type chain struct {
 	rows  int64
 	bytes int64
 	needs []int64 // by nested leaf of the layout: how many values its indices ask for
+	// kept is how many values there were when the last batch came. Those that came later are not stored: nothing refers
+	// to them, and what they refer to may never have come.
+	kept int64
 
 	// origin is the chain that this one took its values over from; it owns the blocks of those.
 	origin *chain
@@ -144,14 +147,29 @@ func (s *Store) flatten(columns []*arrowipc.Column, runs []run) (arena.Block, *p
 	return block, &b, nil
 }
 
+// keptRuns are the values that there were when the last batch came.
+func (c *chain) keptRuns() []run {
+	var out []run
+	left := c.kept
+	for _, r := range c.values.runs() {
+		if left == 0 {
+			break
+		}
+		r.n = min(r.n, left)
+		left -= r.n
+		out = append(out, r)
+	}
+	return out
+}
+
 // store keeps the chain's values as a dictionary: all, or only those that are noted as used.
 func (c *chain) store(s *Store, codec compress.Codec, level int, onlyUsed bool) error {
-	if o := c.origin; o != nil && !onlyUsed && o.whole && o.rows == c.rows {
+	if o := c.origin; o != nil && !onlyUsed && o.whole && o.kept == c.kept {
 		o.dict.Retain()
 		c.dict, c.whole = o.dict, true
 		return nil
 	}
-	runs := c.values.runs()
+	runs := c.keptRuns()
 	if onlyUsed {
 		runs = c.usedRuns()
 	}

@@ -38,7 +38,7 @@ func (c *chain) sparse() bool {
 	for _, w := range c.used {
 		n += int64(bits.OnesCount64(w))
 	}
-	return n*compactShare < c.rows
+	return n*compactShare < c.kept
 }
 
 // usedRuns are the values that some row refers to.

@@ -148,6 +148,13 @@ func TestRefusedDictionaries(t *testing.T) {
 		{"both are replaced", nested, []step{
 			{2, false, texts("a", "b")}, {1, false, lists(1)}, {0, false, indices(1, 0)}, {2, false, texts("c")}, {1, false, lists(0)}, {0, false, indices(1, 0)},
 		}, ""},
+		{"the outer grows too far after the last batch", nested, []step{
+			{2, false, texts("a")}, {1, false, lists(0)}, {0, false, indices(1, 0)}, {1, true, lists(5)},
+		}, ""},
+		{"the outer comes after nulls, too far", nested, []step{{0, false, allNull(indices(1, 0))}, {1, false, lists(5)}}, ""},
+		{"the outer grows too far for what is then replaced", nested, []step{
+			{2, false, texts("a")}, {1, false, lists(0)}, {0, false, indices(1, 0)}, {1, true, lists(1)}, {2, false, texts("b", "c")}, {0, false, indices(1, 1)},
+		}, ""},
 		{"both are replaced, extending the outer", nested, []step{
 			{2, false, texts("a")}, {1, false, lists(0)}, {0, false, indices(1, 0)}, {2, false, texts("c", "d")}, {1, false, lists(0, 1)}, {0, false, indices(1, 1)},
 		}, ""},

@@ -228,7 +228,10 @@ func FuzzIngest(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		defer func() {
 			if t.Failed() {
-				s = newStore(t, o) // what this one left behind is not the next one's fault
+				var err error
+				if s, err = New(o); err != nil { // what this one left behind is not the next one's fault
+					t.Fatal(err)
+				}
 			}
 		}()
 		x := &streamFuzzer{t: t, s: b, store: s, schema: schemas[(script(b)).at(0)%len(schemas)]}

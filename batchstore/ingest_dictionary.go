@@ -172,7 +172,7 @@ func (d *dictionaries) begin(ordinal int) *chain {
 	return c
 }
 
-// settle makes sure that there is a chain for every dictionary and that nested indices have their values.
+// settle makes sure, for a batch, that there is a chain for every dictionary and that nested indices have their values.
 func (d *dictionaries) settle() error {
 	if d.settled {
 		return nil
@@ -189,6 +189,9 @@ func (d *dictionaries) settle() error {
 					ErrInvalidBatch, d.layouts[i].ID, c.needs[k], d.layouts[x.dictionary].ID, have)
 			}
 		}
+	}
+	for _, c := range d.current {
+		c.kept = c.rows
 	}
 	d.settled = true
 	return nil
