@@ -72,12 +72,12 @@ func (g *Generation) Facts() Facts {
 		for ; next < len(g.RowColumns) && g.RowColumns[next].Column.Node0 < c.Node1; next++ {
 			l, st := g.RowColumns[next], g.Statistics[next]
 			if l.Column == c {
-				column.NullCount, column.BoundFacts = st.Nulls, boundFacts(c.Field, st)
+				column.NullCount, column.BoundFacts = st.Nulls, Bounds(c.Field, st)
 				continue
 			}
 			column.Fields = append(column.Fields, FieldFacts{
-				Path: strings.Join(l.Path, "."), Type: l.Column.Field.TypeString(), NullCount: st.Nulls,
-				BoundFacts: boundFacts(l.Column.Field, st),
+				Path: PathText(l.Path), Type: l.Column.Field.TypeString(), NullCount: st.Nulls,
+				BoundFacts: Bounds(l.Column.Field, st),
 			})
 		}
 		f.Columns = append(f.Columns, column)
@@ -85,7 +85,11 @@ func (g *Generation) Facts() Facts {
 	return f
 }
 
-func boundFacts(f *arrowipc.Field, c statistics.Column) (b BoundFacts) {
+// PathText writes the names down to a column as one, dotted.
+func PathText(path []string) string { return strings.Join(path, ".") }
+
+// Bounds are the bounds of a column of this field as facts.
+func Bounds(f *arrowipc.Field, c statistics.Column) (b BoundFacts) {
 	if c.HasMin {
 		b.Min = c.Min.JSON(f)
 	}

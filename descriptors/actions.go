@@ -131,26 +131,19 @@ var (
 type actionRow struct {
 	name, doc string
 	keys      []Key
-	notYet    bool // refused, though it has a parser: what it asks for is not built yet
 	parse     func(body []byte, what string, limits Limits) (Action, error)
 }
 
 // supported says whether the action is taken. One without a parser is part of the grammar and not supported yet.
-func (a actionRow) supported() bool { return a.parse != nil && !a.notYet }
+func (a actionRow) supported() bool { return a.parse != nil }
 
 var actions = []actionRow{
 	actionOf(ActionDrop, "Take a dataset away.", dropKeys),
 	actionOf(ActionDescribe, "Return the facts about a dataset.", describeActionKeys),
 	actionOf(ActionServerStats, "Return the counters of the server, or of one dataset.", serverStatsKeys),
-	notYet(actionOf(ActionStatistics, "Return what is known of the values of a dataset's columns.", statisticsKeys)),
+	actionOf(ActionStatistics, "Return what is known of the values of a dataset's columns.", statisticsKeys),
 	{name: "pin"}, {name: "unpin"}, {name: "evict"}, {name: "compact"},
 	{name: "begin"}, {name: "commit"}, {name: "abort"},
-}
-
-// notYet keeps an action refused.
-func notYet(a actionRow) actionRow {
-	a.notYet = true
-	return a
 }
 
 func actionOf[A Action](name, doc string, keys []key[A]) actionRow {

@@ -3,12 +3,10 @@ package descriptors
 import (
 	"errors"
 	"reflect"
-	"slices"
 	"testing"
 )
 
 func TestParseActionTakes(t *testing.T) {
-	switchOn(t)
 	for _, c := range []struct {
 		name, body string
 		want       Action
@@ -44,7 +42,6 @@ func TestParseActionTakes(t *testing.T) {
 }
 
 func TestParseActionRefuses(t *testing.T) {
-	switchOn(t)
 	for _, c := range []struct{ name, body, want string }{
 		{"drop", ``, `action drop: key "dataset" is missing`},
 		{"drop", `{"dataset":"x","ifexists":true}`, `unknown key "ifexists"; did you mean "if_exists"?`},
@@ -79,15 +76,9 @@ func TestParseActionNotYet(t *testing.T) {
 		_, err := ParseAction(name, []byte(`{"dataset":"x"}`))
 		checkRefused(t, err, ErrNotYet, `action "`+name+`" is not yet supported by this server`)
 	}
-	switchOn(t)
-	i := slices.IndexFunc(actions, func(a actionRow) bool { return a.name == ActionStatistics })
-	actions[i] = notYet(actions[i])
-	_, err := ParseAction(ActionStatistics, []byte(`{"dataset":"x"}`))
-	checkRefused(t, err, ErrNotYet, `action "statistics" is not yet supported by this server`)
 }
 
 func TestActionsListsWhatParses(t *testing.T) {
-	switchOn(t)
 	infos := Actions()
 	if len(infos) != 4 {
 		t.Errorf("%d actions: %+v", len(infos), infos)
@@ -105,7 +96,6 @@ func TestActionsListsWhatParses(t *testing.T) {
 }
 
 func FuzzAction(f *testing.F) {
-	switchOn(f)
 	f.Add("statistics", []byte(`{"dataset":"x","columns":["a",1],"per_batch":true}`))
 	f.Add("drop", []byte(`{"dataset":"x","if_exists":true}`))
 	f.Add("server_stats", []byte(``))

@@ -13,7 +13,6 @@ func text(s string) Literal      { return Literal{Kind: LiteralString, Text: s} 
 func boolean(b bool) Literal     { return Literal{Kind: LiteralBool, Bool: b} }
 
 func TestFiltersTake(t *testing.T) {
-	switchOn(t)
 	k, s := Column{Name: "k"}, Column{Name: "s"}
 	for _, c := range []struct {
 		in   string
@@ -53,7 +52,6 @@ func TestFiltersTake(t *testing.T) {
 }
 
 func TestFiltersRefuse(t *testing.T) {
-	switchOn(t)
 	for _, c := range []struct{ in, want string }{
 		{`null`, "filters: want [[column, operator, value], …], or a list of such lists"},
 		{`{}`, "got an object"},
@@ -107,7 +105,6 @@ func TestFiltersRefuse(t *testing.T) {
 }
 
 func TestFiltersCutShort(t *testing.T) {
-	switchOn(t)
 	for _, whole := range []string{
 		`{"dataset":"x","filters":[["k","in",[1,null]],["s","is null"]]}`, `{"dataset":"x","filters":[[["k","=",5]],[["s","=",6]]]}`,
 	} {
@@ -119,7 +116,6 @@ func TestFiltersCutShort(t *testing.T) {
 }
 
 func TestFiltersTakeTheLongestList(t *testing.T) {
-	switchOn(t)
 	for n, want := range map[int]string{99_999: "", 100_000: "filters[0][99999]: the filters have more than 100000 literals"} {
 		in := `{"dataset":"x","filters":[["k","in",[0` + strings.Repeat(",1", n-1) + `]]]}`
 		c, err := ReadFromCommand([]byte(in))

@@ -24,12 +24,11 @@ type key[C any] struct {
 	name     string
 	doc      string
 	required bool
-	notYet   bool // refused, though it has a parser: what it asks for is not built yet
 	parse    func(d *decoder, at string, c *C) error
 }
 
 // supported says whether the key is taken. One without a parser is a key of the grammar that is not supported yet.
-func (k key[C]) supported() bool { return k.parse != nil && !k.notYet }
+func (k key[C]) supported() bool { return k.parse != nil }
 
 // describeKeys returns the table for readers.
 func describeKeys[C any](keys []key[C]) []Key {

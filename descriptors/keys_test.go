@@ -1,10 +1,8 @@
 package descriptors
 
 import (
-	"errors"
 	"os"
 	"regexp"
-	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -17,7 +15,6 @@ func TestDocNamesEveryKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	switchOn(t)
 	supported := map[string]bool{}
 	for _, keys := range [][]Key{ReadKeys(), PutKeys()} {
 		for _, k := range keys {
@@ -39,48 +36,6 @@ func TestDocNamesEveryKey(t *testing.T) {
 			t.Errorf("doc.go has a line for %q: %v; parsed: %v", name, has, want)
 		}
 	}
-}
-
-// switchOn has every key and action that has a parser taken until the test ends.
-func switchOn(t testing.TB) {
-	t.Helper()
-	switchKeys(t, readKeys, func(string) bool { return false })
-	switchKeys(t, putKeys, func(string) bool { return false })
-	saved := slices.Clone(actions)
-	t.Cleanup(func() { copy(actions, saved) })
-	for i := range actions {
-		actions[i].notYet = false
-	}
-}
-
-// switchKeys has the keys of a table refused for which notYet is true, and all others that have a parser taken, until the
-// test ends.
-func switchKeys[C any](t testing.TB, keys []key[C], notYet func(name string) bool) {
-	t.Helper()
-	saved := slices.Clone(keys)
-	t.Cleanup(func() { copy(keys, saved) })
-	for i := range keys {
-		keys[i].notYet = notYet(keys[i].name)
-	}
-}
-
-// A key that is switched off is refused whatever follows it, and one that is switched on is read.
-func TestSwitchedKeys(t *testing.T) {
-	for _, name := range []string{"filters", "substrait", "prune_only", "count", "statistics", "partitions"} {
-		in := []byte(`{"dataset":"x","` + name + `":{}}`)
-		switchKeys(t, readKeys, func(n string) bool { return n == name })
-		_, err := ReadFromCommand(in)
-		checkRefused(t, err, ErrNotYet, `read command: "`+name+`" is not yet supported by this server; leave it out`)
-		if errors.Is(err, ErrBadCommand) {
-			t.Errorf("%s: %v is a bad command too", name, err)
-		}
-		switchOn(t)
-		_, err = ReadFromCommand(in)
-		checkRefused(t, err, ErrBadCommand, "read command: "+name+": want")
-	}
-	switchKeys(t, putKeys, func(n string) bool { return n == "sorted_by" })
-	_, err := PutFromCommand([]byte(`{"dataset":"x","sorted_by":["x"]}`))
-	checkRefused(t, err, ErrNotYet, `"sorted_by" is not yet supported`)
 }
 
 func TestNearest(t *testing.T) {

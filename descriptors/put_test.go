@@ -10,7 +10,6 @@ import (
 )
 
 func TestPutFromCommandTakes(t *testing.T) {
-	switchOn(t)
 	put := func(change func(*PutCommand)) PutCommand {
 		c := PutCommand{Dataset: "x", Mode: ModeReplace, Batching: BatchingAuto}
 		change(&c)
@@ -47,7 +46,6 @@ func TestPutFromCommandTakes(t *testing.T) {
 }
 
 func TestPutFromCommandRefuses(t *testing.T) {
-	switchOn(t)
 	for _, c := range []struct{ in, want string }{
 		{``, "it is empty"},
 		{`x`, "send a JSON object"},
@@ -97,13 +95,11 @@ func TestPutFromCommandNotYet(t *testing.T) {
 func TestPutFromCommandLimits(t *testing.T) {
 	_, err := Limits{CommandBytes: 14, Columns: 1}.PutFromCommand([]byte(`{"dataset":"x"}`))
 	checkRefused(t, err, ErrBadCommand, "15 bytes; at most 14")
-	switchOn(t)
 	_, err = Limits{CommandBytes: 100, Columns: 1}.PutFromCommand([]byte(`{"dataset":"x","sorted_by":["a","b"]}`))
 	checkRefused(t, err, ErrBadCommand, "sorted_by: the list has more than 1 entries")
 }
 
 func TestPutCommandValidate(t *testing.T) {
-	switchOn(t)
 	good := PutCommand{Dataset: "x"}
 	if err := good.Validate(); err != nil {
 		t.Error(err)
@@ -120,7 +116,6 @@ func TestPutCommandValidate(t *testing.T) {
 }
 
 func TestPutCommandRoundTrip(t *testing.T) {
-	switchOn(t)
 	rapid.Check(t, func(t *rapid.T) {
 		c := PutCommand{
 			Dataset:  drawName(t),
@@ -153,7 +148,6 @@ func checkPutRoundTrip(t reporter, c PutCommand, most int) {
 }
 
 func FuzzPutCommand(f *testing.F) {
-	switchOn(f)
 	for _, s := range []string{
 		`{"dataset":"sales/2024","mode":"append","codec":"zstd","level":3,"batching":"keep","rows":5000000}`,
 		`{"dataset":"x","level":3}`, `{"dataset":"x","ttl":60}`, `{"dataset":"x","sorted_by":["a","-b"]}`, `{"dataset":"x","mode":"replace"}`, `{"rows":-1}`, ``, `{`,

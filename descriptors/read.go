@@ -96,7 +96,7 @@ var readKeys = []key[ReadCommand]{
 	{name: "substrait", doc: "which rows, as base64 of a Substrait ExtendedExpression", parse: parseSubstrait},
 	{name: "prune_only", doc: "true: leave out whole batches only", parse: parsePruneOnly},
 	{name: "count", doc: "exact: count the rows that a filter keeps", parse: parseCount},
-	{name: "statistics", doc: "true: statistics of the columns", parse: parseStatistics, notYet: true},
+	{name: "statistics", doc: "true: statistics of the columns", parse: parseStatistics},
 	{name: "partitions", doc: "how many endpoints, 1 to 65536; absent: 1", parse: parsePartitions},
 }
 

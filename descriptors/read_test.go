@@ -13,7 +13,6 @@ import (
 func int64p(n int64) *int64 { return &n }
 
 func TestReadFromCommandTakes(t *testing.T) {
-	switchOn(t)
 	for _, c := range []struct {
 		in   string
 		want ReadCommand
@@ -59,7 +58,6 @@ func TestReadFromCommandTakes(t *testing.T) {
 }
 
 func TestReadFromCommandRefuses(t *testing.T) {
-	switchOn(t)
 	for _, c := range []struct{ in, want string }{
 		// The object.
 		{``, "it is empty"},
@@ -190,7 +188,6 @@ func TestReadCommandWithBadNameIsBoth(t *testing.T) {
 }
 
 func TestReadFromCommandLimits(t *testing.T) {
-	switchOn(t)
 	small := Limits{CommandBytes: 65, Columns: 2, Literals: 3}
 	for _, c := range []struct{ in, want string }{
 		{`{"dataset":"x","columns":[0,1]}`, ""},
@@ -212,7 +209,6 @@ func TestReadFromCommandLimits(t *testing.T) {
 }
 
 func TestReadFromCommandStopsAtTheFirstNestedValue(t *testing.T) {
-	switchOn(t)
 	for _, open := range []string{"[", `{"a":`} {
 		deep := strings.Repeat(open, 100_000)
 		_, err := ReadFromCommand([]byte(`{"dataset":"x","columns":[` + deep))
@@ -237,7 +233,6 @@ func TestLimitsValidateReportsAll(t *testing.T) {
 }
 
 func TestReadCommandValidate(t *testing.T) {
-	switchOn(t)
 	for _, c := range []struct {
 		command ReadCommand
 		want    string
@@ -293,7 +288,6 @@ func TestColumnString(t *testing.T) {
 }
 
 func TestReadCommandRoundTrip(t *testing.T) {
-	switchOn(t)
 	rapid.Check(t, func(t *rapid.T) {
 		checkReadRoundTrip(t, drawRead(t), math.MaxInt)
 	})
@@ -352,7 +346,6 @@ func checkReadRoundTrip(t reporter, c ReadCommand, most int) {
 }
 
 func FuzzReadCommand(f *testing.F) {
-	switchOn(f)
 	for _, s := range []string{
 		`{"dataset":"sales/2024","columns":["a","b.c",3],"limit":10,"wire":"stored"}`,
 		`{"dataset":"x","generation":"g","max_message_bytes":4194304,"batch_metadata":true}`,

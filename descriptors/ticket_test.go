@@ -167,7 +167,6 @@ func TestLargestCommandFitsATicket(t *testing.T) {
 }
 
 func TestTicketRoundTrip(t *testing.T) {
-	switchOn(t)
 	rapid.Check(t, func(t *rapid.T) {
 		ticket := Ticket{
 			Command:    drawRead(t),
@@ -192,7 +191,6 @@ func TestTicketRoundTrip(t *testing.T) {
 
 // FuzzTicket takes each input twice: as a ticket, and as the body of one whose check code is right.
 func FuzzTicket(f *testing.F) {
-	switchOn(f)
 	sealed := testSealer.Seal(Ticket{Command: ReadCommand{Dataset: "x", Columns: []Column{}}, Generation: "g", LastBatch: 2, LeaseID: 1})
 	for _, raw := range [][]byte{
 		sealed, sealed[1 : len(sealed)-macBytes], sealed[:7], []byte("sales/2024"), []byte(`{"dataset":"x"}`), {}, {0}, {1}, {'{'},

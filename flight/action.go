@@ -54,6 +54,9 @@ func (s *Server) act(c *call, action descriptors.Action) ([]byte, error) {
 		}
 		defer g.Release()
 		return g.FactsJSON(), nil
+	case descriptors.Statistics:
+		c.dataset = string(a.Dataset)
+		return s.statistics(a)
 	case descriptors.ServerStats:
 		c.dataset = string(a.Dataset)
 		return s.serverStats(a)

@@ -78,10 +78,10 @@ func TestListedActionsAreDone(t *testing.T) {
 		listed = append(listed, a.Type)
 	}
 	slices.Sort(listed)
-	if want := []string{"describe", "drop", "server_stats"}; !slices.Equal(listed, want) {
+	if want := []string{"describe", "drop", "server_stats", "statistics"}; !slices.Equal(listed, want) {
 		t.Errorf("listed %q, want %q", listed, want)
 	}
-	for _, name := range []string{"describe", "server_stats", "drop"} {
+	for _, name := range []string{"describe", "server_stats", "statistics", "drop"} {
 		if err := f.action(name, `{"dataset":"d"}`, new(any)); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -39,6 +39,9 @@ func (s *Server) DoGet(t *arrowflight.Ticket, stream arrowflight.FlightService_D
 	defer lease.end()
 	get := &get{stream: stream, lease: lease, call: c, metadata: ticket.Command.BatchMetadata}
 	defer func() { s.stats.both(c.dataset, get.count) }()
+	if ticket.Command.Statistics {
+		return get.sendStatistics(read, ticket.Command.BatchMetadata)
+	}
 	if err := get.schema(read); err != nil {
 		return err
 	}

@@ -22,6 +22,9 @@ func (s *Server) GetFlightInfo(ctx context.Context, d *arrowflight.FlightDescrip
 		return nil, err
 	}
 	defer r.Generation.Release()
+	if command.Statistics {
+		return s.statisticsInfo(r, command, d), nil
+	}
 	if command.Count == descriptors.CountExact && r.Rows == plan.Unknown {
 		if err := s.countRows(ctx, r); err != nil {
 			return nil, inDataset(command.Dataset, err)
@@ -79,11 +82,14 @@ func (s *Server) countRows(ctx context.Context, r *plan.Read) error {
 
 // GetSchema gives the schema that the same descriptor's stream would have.
 func (s *Server) GetSchema(ctx context.Context, d *arrowflight.FlightDescriptor) (*arrowflight.SchemaResult, error) {
-	r, _, err := s.plan(ctx, d)
+	r, command, err := s.plan(ctx, d)
 	if err != nil {
 		return nil, err
 	}
 	defer r.Generation.Release()
+	if command.Statistics {
+		return &arrowflight.SchemaResult{Schema: s.statisticsInfo(r, command, d).Schema}, nil
+	}
 	return &arrowflight.SchemaResult{Schema: r.Schema.Encapsulated()}, nil
 }
 
