@@ -64,7 +64,7 @@ func mapped(b bound, to [3]tri) bound {
 	case *constant:
 		return &constant{m.apply(b.value)}
 	case *leaf:
-		return simple(&leaf{b.column, b.set, b.outcomes.remap(m.apply)})
+		return simple(&leaf{b.column, b.set, b.remap(m.apply)})
 	case *remap:
 		return &remap{b.arg, [3]tri{to[b.to[no]], to[b.to[yes]], to[b.to[null]]}}
 	}

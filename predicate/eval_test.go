@@ -225,7 +225,7 @@ func TestPredicatesAreSpeltForPeople(t *testing.T) {
 		"not (k in [0, 1, 2, 3, 4, 5, 6, 7, and 4 more])":       Not{In{col("k"), list}},
 		`(s starts with "é") or (s is null)`:                    Or{[]Expr{StartsWith{col("s"), Text("é")}, IsNull{col("s")}}},
 		"is_in(k, [null, true])":                                Member{col("k"), []Literal{Null(), Bool(true)}},
-		"case when k then k is nan else 0x00ff end":           Case{[]When{{col("k"), IsNaN{col("k")}}}, Bytes([]byte{0, 255})},
+		"case when k then k is nan else 0x00ff end":             Case{[]When{{col("k"), IsNaN{col("k")}}}, Bytes([]byte{0, 255})},
 		"if_else(?, cast(k as timestamp[us, tz=UTC]), date 3d)": If{nil, Cast{col("k"), arrowipc.Type{ID: arrowipc.TypeTimestamp, Unit: 2, Timezone: "UTC"}}, Date(3)},
 		"k != timestamp 0.001s UTC":                             ne(col("k"), Timestamp(1, Millisecond, true)),
 		"k = time 1s":                                           eq(col("k"), Time(1, Second)),

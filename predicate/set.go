@@ -3,7 +3,6 @@ package predicate
 import (
 	"cmp"
 	"slices"
-	"strings"
 )
 
 // set is a set of values of one column's domain: *keySet, *wideSet or *byteSet; nil is the empty set of any. NaN is in
@@ -241,10 +240,12 @@ func byteList(list []string) set {
 
 // prefixSet holds what begins with prefix.
 func prefixSet(prefix string) set {
-	end := strings.TrimRight(prefix, "\xff")
-	if end == "" {
+	last := len(prefix) - 1
+	for last >= 0 && prefix[last] == 0xFF { // byte by byte: package strings would trim all that is not UTF-8
+		last--
+	}
+	if last < 0 {
 		return &byteSet{lo: prefix, endless: true}
 	}
-	last := len(end) - 1
-	return &byteSet{lo: prefix, hi: end[:last] + string([]byte{end[last] + 1}), hiOpen: true}
+	return &byteSet{lo: prefix, hi: prefix[:last] + string([]byte{prefix[last] + 1}), hiOpen: true}
 }

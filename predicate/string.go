@@ -76,29 +76,46 @@ func (l Literal) spelt() string {
 	return strconv.FormatFloat(nearest(l.number), 'g', -1, 64)
 }
 
+// String is the conversion as cast(… as type).
 func (c Cast) String() string {
 	return "cast(" + spell(c.Of) + " as " + (&arrowipc.Field{Type: c.To}).TypeString() + ")"
 }
 
-func (c Compare) String() string {
-	return inner(c.Left) + " " + c.Op.String() + " " + inner(c.Right)
+// String is the two sides about the operator.
+func (e Compare) String() string {
+	return inner(e.Left) + " " + e.Op.String() + " " + inner(e.Right)
 }
 
-func (n In) String() string     { return inner(n.Of) + " in " + list(n.List) }
-func (n Member) String() string { return "is_in(" + spell(n.Of) + ", " + list(n.List) + ")" }
-func (n IsNull) String() string { return inner(n.Of) + " is null" }
-func (n IsNaN) String() string  { return inner(n.Of) + " is nan" }
+// String is the argument and the first literals of the list.
+func (n In) String() string { return inner(n.Of) + " in " + list(n.List) }
 
+// String is the argument and the first literals of the list.
+func (n Member) String() string { return "is_in(" + spell(n.Of) + ", " + list(n.List) + ")" }
+
+// String is the argument, is null.
+func (n IsNull) String() string { return inner(n.Of) + " is null" }
+
+// String is the argument, is nan.
+func (n IsNaN) String() string { return inner(n.Of) + " is nan" }
+
+// String is the argument and the prefix, as a literal.
 func (n StartsWith) String() string { return inner(n.Of) + " starts with " + n.Prefix.String() }
 
+// String is the arguments joined by and; without any it is true.
 func (n And) String() string { return join(n.Args, " and ", "true") }
-func (n Or) String() string  { return join(n.Args, " or ", "false") }
+
+// String is the arguments joined by or; without any it is false.
+func (n Or) String() string { return join(n.Args, " or ", "false") }
+
+// String is not before the argument.
 func (n Not) String() string { return "not " + inner(n.Of) }
 
+// String is the three arguments as if_else(…).
 func (n If) String() string {
 	return "if_else(" + spell(n.Cond) + ", " + spell(n.Then) + ", " + spell(n.Else) + ")"
 }
 
+// String is the cases in order, and the else if there is one.
 func (n Case) String() string {
 	var b strings.Builder
 	b.WriteString("case")

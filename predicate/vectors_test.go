@@ -176,7 +176,7 @@ func dictionaryOf(f *arrowipc.Field, values []any) *statistics.Vector {
 	width := f.Dictionary.IndexBits / 8
 	v := &statistics.Vector{Field: f, Kind: arrowipc.KindFixed, Width: width, Length: int64(len(values)), Validity: make([]byte, (len(values)+7)/8)}
 	for i, x := range values {
-		var key any = x
+		key := x
 		if n, ok := x.(*big.Int); ok {
 			key = n.String()
 		}
