@@ -145,6 +145,8 @@ def _texts() -> Iterator[tuple[str, Predicate]]:
     yield "binary of 0xFF", _one("bin", ">=", "/////w==", b"\xff" * 4)
     yield "starts with 0xFF", _one("bin", "starts with", "//8=", b"\xff\xff")
     yield "a binary view", _one("bin_view", "<=", "EBA=", b"\x10\x10")
+    yield "binary from a byte that is no text", _one("bin", ">=", "qA==", b"\xa8")
+    yield "starts with a byte that is no text", _one("bin", "starts with", "qKg=", b"\xa8\xa8")
     yield "binary in", _one("bin", "in", ["", "BAQ="], [b"", b"\x04\x04"])
     yield "fixed", _one("fixed", "<", "Bf8A", b"\x05\xff\x00")
     yield "fixed, shorter", _one("fixed", ">", "OA==", like=(">", b"8\0\0"))
