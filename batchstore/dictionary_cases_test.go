@@ -146,6 +146,10 @@ func TestRefusedDictionaries(t *testing.T) {
 		{"both are replaced", nested, []step{
 			{2, false, texts("a", "b")}, {1, false, lists(1)}, {0, false, indices(1, 0)}, {2, false, texts("c")}, {1, false, lists(0)}, {0, false, indices(1, 0)},
 		}, ""},
+		{"a replaced outer had more beyond its rows", nested, []step{
+			{2, false, texts("a", "b", "c")}, {1, false, &plainBatch{nodes: nodes(0, 1), bufs: [][]byte{nil, ints(4, 0), nil, {2}}}},
+			{2, false, texts("a")}, {1, false, lists(0)}, {0, false, indices(1, 0)},
+		}, ""},
 		{"the outer grows too far after the last batch", nested, []step{
 			{2, false, texts("a")}, {1, false, lists(0)}, {0, false, indices(1, 0)}, {1, true, lists(5)},
 		}, ""},

@@ -72,7 +72,10 @@ func (in *Ingest) addDictionary(ctx context.Context, m *arrowipc.Message, src *a
 	}
 	c.came = true
 	for i, n := range needs {
-		c.needs[i] = max(c.needs[i], n)
+		if m.Delta {
+			n = max(n, c.needs[i])
+		}
+		c.needs[i] = n // a replacement has all values: what earlier ones had beyond their rows does not count any more
 	}
 	d.settled = false
 	return nil
