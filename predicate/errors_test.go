@@ -79,6 +79,8 @@ func TestWhatDoesNotFitIsRefusedWithItsColumnAndType(t *testing.T) {
 		{eq(Cast{col("i"), arrowipc.Type{ID: arrowipc.TypeInt, BitWidth: 32, Signed: true}}, Int(1)), ErrUnsupported, []string{"column i", "int64 to int32"}},
 		{eq(Cast{col("ts"), arrowipc.Type{ID: arrowipc.TypeDate}}, Date(1)), ErrUnsupported, []string{"date32"}},
 		{eq(Cast{col("f"), f32}, Float(1)), ErrUnsupported, []string{"double to float"}},
+		{eq(Cast{col("d"), arrowipc.Type{ID: arrowipc.TypeDecimal, BitWidth: 128, Precision: 10, Scale: 1}}, Int(1)), ErrUnsupported, []string{"decimal128(10, 2) to decimal128(10, 1)"}},
+		{eq(Cast{col("d"), arrowipc.Type{ID: arrowipc.TypeDecimal, BitWidth: 128, Precision: 10, Scale: 3}}, Int(1)), ErrUnsupported, []string{"decimal128(10, 2) to decimal128(10, 3)"}},
 		{eq(Cast{col("i"), utf8Type}, String("1")), ErrUnsupported, []string{"int64 to string"}},
 		{eq(Cast{col("ts"), tz}, Text("2024-01-01")), ErrUnsupported, []string{"timestamp[us] to timestamp[us, tz=UTC]"}},
 		{Compare{Equal, col("i"), castless{}}, ErrUnsupported, []string{"without a constant"}},

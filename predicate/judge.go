@@ -85,10 +85,7 @@ func (j *judge) fold(args []bound, strong, weak tri) possible {
 		if out&only(null) != 0 && of&^only(strong) != 0 || of&only(null) != 0 && out&^only(strong) != 0 {
 			next |= only(null)
 		}
-		if of == 0 { // there are no rows
-			next = 0
-		}
-		if out = next; out == only(strong) || out == 0 {
+		if out = next; out == only(strong) {
 			break
 		}
 	}

@@ -163,7 +163,7 @@ var halves = sync.OnceValue(func() map[uint64]uint16 {
 // halfBits gives the half-precision float of a value that is one.
 func halfBits(x float64) uint16 {
 	if x != x {
-		return 0x7E01
+		return uint16(math.Float64bits(x)>>63)<<15 | 0x7E01
 	}
 	return halves()[math.Float64bits(x)]
 }
@@ -214,7 +214,7 @@ func pool(t arrowipc.Type) []any {
 	case t.ID == arrowipc.TypeNull:
 		return nil
 	case d.isFloat:
-		for _, f := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), 0, math.Copysign(0, -1), 1, -1, 0.5, 1.5, 2, 2.5} {
+		for _, f := range []float64{math.NaN(), math.Copysign(math.NaN(), -1), math.Inf(1), math.Inf(-1), 0, math.Copysign(0, -1), 1, -1, 0.5, 1.5, 2, 2.5} {
 			out = append(out, f)
 		}
 		switch t.BitWidth {
