@@ -85,6 +85,17 @@ type Predicate struct {
 type boundColumn struct {
 	Leaf
 	domain domain
+	values *arrowipc.Column // of a dictionary-encoded column: what a column of its dictionary's values would be
+}
+
+func newBoundColumn(l Leaf, d domain) boundColumn {
+	c := boundColumn{Leaf: l, domain: d}
+	if f := l.Column.Field; f.Dictionary != nil {
+		values := *f
+		values.Dictionary = nil
+		c.values = arrowipc.NewLayout([]*arrowipc.Field{&values}).Columns[0]
+	}
+	return c
 }
 
 // Bind resolves a predicate's columns, casts its literals to their types and simplifies it.

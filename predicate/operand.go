@@ -50,7 +50,7 @@ func (b *binder) column(c Column) (operand, error) {
 	if !known {
 		at = len(b.p.columns)
 		b.seen[l.Column] = at
-		b.p.columns = append(b.p.columns, boundColumn{Leaf: l, domain: d})
+		b.p.columns = append(b.p.columns, newBoundColumn(l, d))
 	}
 	return operand{column: at, base: d, domain: d, field: *f, name: c.String()}, nil
 }

@@ -27,10 +27,7 @@ func (c *boundColumn) check(v *statistics.Vector, rows int64) error {
 		if v.Dictionary.Dictionary != nil {
 			return fmt.Errorf("%w: column %s has a dictionary of a dictionary", ErrVector, name)
 		}
-		values := *want.Field
-		values.Dictionary = nil
-		of := arrowipc.NewLayout([]*arrowipc.Field{&values}).Columns[0]
-		err = fits(v.Dictionary, of.Kind, of.Width, v.Dictionary.Length)
+		err = fits(v.Dictionary, c.values.Kind, c.values.Width, v.Dictionary.Length)
 	}
 	if err != nil {
 		return fmt.Errorf("%w: column %s: %w", ErrVector, name, err)
