@@ -14,7 +14,7 @@ import pytest
 import filter_tables
 import tables
 from compare import assert_same, expected
-from service import Client, Server, chunked, command_of, counted
+from service import TRAP_BINARY, Client, Server, chunked, command_of, counted
 
 FLAT = "planner/flat"
 NESTED = "planner/nested"
@@ -270,3 +270,55 @@ def test_rows_that_all_pass_are_sent_as_stored_when_only_reading_them_tells(clie
     with counted(client) as grown:
         assert_same(client.get("planner/whole", filters=[["a", "!=", 3]]), whole)
     assert grown["bytes_encoded"] == 0
+
+
+def test_sizes_are_the_same_under_every_codec(client: Client, name: str, data: pa.Table) -> None:
+    part = data.slice(0, 50_000)
+    told = []
+    for codec in ("none", "lz4", "zstd"):
+        facts = client.put(name, part, codec=codec, batching="keep")
+        told.append([column["decoded_bytes"] for column in facts["columns"]])
+        for column, size in zip(part.column_names, told[-1], strict=True):
+            assert size == plain_size(part.select([column]))
+            assert client.info(name, columns=[column]).total_bytes == size
+    assert told[0] == told[1] == told[2]
+
+
+def test_planning_with_every_payload_unreadable() -> None:
+    numbers = pa.table({"n": pa.array(range(100_000), pa.int64()), "s": pa.array([f"{i:06}" for i in range(100_000)])})
+    with Server(binary=TRAP_BINARY) as server, server.client() as client:
+        client.put("sales", chunked(numbers, 10_000), batching="keep")
+        client.action("trap")
+        inside = [["n", ">=", 25_000], ["n", "<", 50_000]]
+        for keys, rows, kept in (
+            ({"filters": [["n", "<", 20_000]]}, 20_000, 2),
+            ({"filters": inside}, -1, 3),
+            ({"filters": inside, "prune_only": True}, 30_000, 3),
+            ({"filters": [["s", "starts with", "07"]], "columns": ["n"], "partitions": 4}, 10_000, 1),
+            ({"filters": [["s", "in", ["none", "neither"]]]}, 0, 0),
+        ):
+            info = client.info("sales", **keys)
+            assert info.total_records == rows
+            assert facts_of(info)["batches_kept"] == kept
+        assert client.get("sales", filters=[["n", "<", 0]]).num_rows == 0
+        with pytest.raises(pa.ArrowException):
+            client.info("sales", filters=inside, count="exact")
+        server.kill()
+
+
+def test_a_stopped_server_is_unavailable_to_every_call() -> None:
+    with Server() as server, server.client() as client:
+        client.put("sales", pa.table({"n": [1]}))
+        assert server.stop() == 0
+        descriptor = fl.FlightDescriptor.for_path("sales")
+        for call in (
+            lambda: client.flight.get_flight_info(descriptor),
+            lambda: client.flight.get_schema(descriptor),
+            lambda: client.get("sales"),
+            lambda: client.names(),
+            lambda: client.stats(),
+            lambda: client.put("sales", pa.table({"n": [1]})),
+        ):
+            # pyarrow's get_schema has a class of its own for it; the code is the same.
+            with pytest.raises((fl.FlightUnavailableError, OSError), match="returned unavailable error"):
+                call()
