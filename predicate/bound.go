@@ -9,6 +9,28 @@ const (
 	null
 )
 
+// and is Kleene's conjunction.
+func (t tri) and(u tri) tri {
+	switch {
+	case t == no || u == no:
+		return no
+	case t == null || u == null:
+		return null
+	}
+	return yes
+}
+
+// or is Kleene's disjunction.
+func (t tri) or(u tri) tri {
+	switch {
+	case t == yes || u == yes:
+		return yes
+	case t == null || u == null:
+		return null
+	}
+	return no
+}
+
 func triOf(b bool) tri {
 	if b {
 		return yes
@@ -28,6 +50,11 @@ type outcomes struct{ in, out, null, nan tri }
 
 // membership is what comparisons are, and isn't their negation.
 var membership = outcomes{in: yes, out: no, null: null, nan: no}
+
+// join is what two leaves of a column are together.
+func (o outcomes) join(p outcomes, f func(a, b tri) tri) outcomes {
+	return outcomes{in: f(o.in, p.in), out: f(o.out, p.out), null: f(o.null, p.null), nan: f(o.nan, p.nan)}
+}
 
 func (o outcomes) remap(f func(tri) tri) outcomes {
 	return outcomes{in: f(o.in), out: f(o.out), null: f(o.null), nan: f(o.nan)}
@@ -115,6 +142,7 @@ func conjunction(args []bound) bound {
 			out = append(out, n)
 		}
 	}
+	out = absorb(out, tri.and)
 	switch len(out) {
 	case 0:
 		return &constant{yes}
@@ -161,6 +189,7 @@ func disjunction(args []bound) bound {
 			out[at] = &leaf{column, union(sets), membership}
 		}
 	}
+	out = absorb(out, tri.or)
 	switch len(out) {
 	case 0:
 		return &constant{no}
@@ -169,6 +198,42 @@ func disjunction(args []bound) bound {
 	}
 	return &disj{out}
 }
+
+// absorb puts leaves that look at no value of their column, only at whether it is null or NaN, together with another leaf
+// of the column: x is null or x > 5 is one leaf, of which statistics see that it holds for all rows.
+func absorb(args []bound, join func(a, b tri) tri) []bound {
+	place := map[int]int{} // of the last leaf of a column in out
+	out := args[:0:0]
+	for _, a := range args {
+		l, ok := a.(*leaf)
+		if !ok {
+			out = append(out, a)
+			continue
+		}
+		at, known := place[l.column]
+		if known {
+			other := out[at].(*leaf)
+			if other.flat() {
+				l, other = other, l
+			}
+			if l.flat() {
+				out[at] = &leaf{l.column, other.set, l.outcomes.join(other.outcomes, join)}
+				continue
+			}
+		}
+		place[l.column] = len(out)
+		out = append(out, a)
+	}
+	for i, a := range out {
+		if l, ok := a.(*leaf); ok {
+			out[i] = simple(l)
+		}
+	}
+	return out
+}
+
+// flat says that the leaf's outcome is the same for all values.
+func (l *leaf) flat() bool { return l.in == l.out }
 
 // choose is the choice, without a condition that is constant.
 func choose(cond, then, other bound) bound {

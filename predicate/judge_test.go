@@ -41,6 +41,7 @@ func TestVerdictsAreAsTightAsBoundsAllow(t *testing.T) {
 		for _, b := range ranges[i%5:] {
 			trees = append(trees, And{[]Expr{a, b}}, Not{Or{[]Expr{a, b}}}, Or{[]Expr{a, b}}, Not{And{[]Expr{a, b}}})
 		}
+		trees = append(trees, Or{[]Expr{IsNull{k}, a}}, Or{[]Expr{a, IsNull{k}}}, And{[]Expr{Not{IsNull{k}}, a}}, Not{Or{[]Expr{a, IsNull{k}}}})
 		for _, b := range equal {
 			trees = append(trees, And{[]Expr{a, b}}, Or{[]Expr{And{[]Expr{b, a}}, a}})
 		}
