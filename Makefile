@@ -131,6 +131,7 @@ bench: build build-bench $(VENV)/.ready ## side by side with its peers; writes b
 build-bench:
 	$(GO) build -o bin/bench-arrowgo ./bench/peers/arrowgo
 	$(GO) build -o bin/bench-drain ./bench/drain
+	$(GO) build -tags nostatistics -o bin/bench-nostatistics ./cmd/flightcache
 
 ## Setting up
 

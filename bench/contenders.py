@@ -51,6 +51,11 @@ def flightcache() -> Server:
     return Server()
 
 
+def flightcache_without_statistics() -> Server:
+    """A build that does not measure what is put: what it saves is what statistics cost."""
+    return Server(binary=ROOT / "bin" / "bench-nostatistics")
+
+
 @dataclass
 class Contender:
     """One dataset on one server. ``codec`` is None for a peer, which is put to by path and knows no codecs."""
@@ -84,9 +89,9 @@ class Contender:
             pass
         writer.close()
 
-    def get(self, columns: list[str] | None = None) -> int:
+    def get(self, columns: list[str] | None = None, **keys: Any) -> int:
         """Reads the columns and lets go of each batch; returns the rows."""
-        return sum(chunk.data.num_rows for chunk in self._client.do_get(fl.Ticket(self.ticket(columns))))
+        return sum(chunk.data.num_rows for chunk in self._client.do_get(fl.Ticket(self.ticket(columns, **keys))))
 
     def read(self, columns: list[str] | None = None) -> pa.Table:
         return self._client.do_get(fl.Ticket(self.ticket(columns))).read_all()
@@ -95,10 +100,13 @@ class Contender:
         descriptor = fl.FlightDescriptor.for_path(dataset or self.dataset)
         return self._client.get_flight_info(descriptor).total_records
 
-    def stored_bytes(self) -> int:
+    def action(self, name: str) -> dict[str, Any]:
         body = json.dumps({"dataset": self.dataset}).encode()
-        (result,) = self._client.do_action(fl.Action("describe", body))
-        return json.loads(result.body.to_pybytes())["stored_bytes"]
+        (result,) = self._client.do_action(fl.Action(name, body))
+        return json.loads(result.body.to_pybytes())
+
+    def stored_bytes(self) -> int:
+        return self.action("describe")["stored_bytes"]
 
     def close(self) -> None:
         self._client.close()

@@ -30,8 +30,8 @@ class Row:
 
     def cells(self) -> list[str]:
         sign = "≥" if self.at_least else "≤"
-        unit = " MiB" if self.unit == "MiB" else "x"
-        digits = 1 if self.unit == "MiB" else 2
+        unit = {"MiB": " MiB", "%": " %"}.get(self.unit, "x")
+        digits = 2 if unit == "x" else 1
         return [
             self.what,
             self.measured,

@@ -23,7 +23,13 @@ sys.path[:0] = [str(ROOT / "integration")]
 
 import machine  # noqa: E402
 import tables  # noqa: E402
-from contenders import Contender, arrowgo_peer, flightcache, pyarrow_peer  # noqa: E402
+from contenders import (  # noqa: E402
+    Contender,
+    arrowgo_peer,
+    flightcache,
+    flightcache_without_statistics,
+    pyarrow_peer,
+)
 from report import Row, figures_table, markdown, plot  # noqa: E402
 from rounds import Figure, Work, interleave  # noqa: E402
 
@@ -106,6 +112,37 @@ def measure_batches(contender: Contender, table: pa.Table, rounds: int) -> Figur
     return {kind: {contender.name: figure} for kind, figure in interleave(works, rounds).items()}
 
 
+RANGE = [4_500_000, 4_750_000]
+SUMMED = ["id", "k", "v"]
+
+
+def measure_statistics(peer: Contender, ours: Contender, table: pa.Table, rounds: int) -> Figures:
+    """A put with and without statistics, beside the peer's."""
+    with flightcache_without_statistics() as server:
+        without = Contender("flightcache none, no statistics", server.address, server.pid, "none")
+        works = [Work(c.name, c.pid, lambda c=c: c.put(table), None) for c in (peer, ours, without)]
+        figures = {"put, statistics weighed": interleave(works, rounds)}
+        without.close()
+    return figures
+
+
+def measure_filters(c: Contender, table: pa.Table, rounds: int) -> tuple[Figures, float]:
+    """Filtered reads beside the full one, and the share of batches that a range on `id` reads."""
+    in_range = [["id", ">=", RANGE[0]], ["id", "<", RANGE[1]]]
+    every = [["k", "is null"]], [["k", ">=", 0]]
+    want = sum(RANGE[0] <= i < RANGE[1] for i in table["id"].to_pylist() if i is not None)
+    works = [
+        Work("full", c.pid, lambda: c.get(SUMMED), table.num_rows),
+        Work("range of id", c.pid, lambda: c.get(SUMMED, filters=in_range), want, 4),
+        Work("all rows pass", c.pid, lambda: c.get(SUMMED, filters=every), table.num_rows),
+    ]
+    figures = interleave(works, rounds)
+    before = c.action("server_stats")["batches_sent"]
+    c.get(SUMMED, filters=in_range)
+    read = c.action("server_stats")["batches_sent"] - before
+    return {"filtered get 3 of 6, zstd": figures}, 100 * read / c.action("describe")["batches"]
+
+
 def measure_drain(contenders: list[Contender], readers: int, rounds: int) -> Figures:
     """Many raw readers at once, each taking the whole table as it is stored."""
     binary = ROOT / "bin" / "bench-drain"
@@ -139,7 +176,7 @@ def measure_replacements(table: pa.Table) -> tuple[float, float]:
     return resident, copy
 
 
-def rows_of(figures: Figures, stored: dict[str, float], replaced: tuple[float, float]) -> list[Row]:
+def rows_of(figures: Figures, stored: dict[str, float], replaced: tuple[float, float], share: float) -> list[Row]:
     """The figures beside their targets."""
     rows: list[Row] = []
 
@@ -171,6 +208,44 @@ def rows_of(figures: Figures, stored: dict[str, float], replaced: tuple[float, f
     few, many = (figures[k]["flightcache zstd"].seconds for k in figures if k.startswith("count, "))
     measured = f"{1e3 * many:.3f} ms / {1e3 * few:.3f} ms"
     rows.append(Row(f"count: {MANY_BATCHES:,} batches against 1", many / few, 1.2, measured=measured))
+    put = figures["put, statistics weighed"]
+    measured, plain = put["flightcache none"].seconds, put["flightcache none, no statistics"].seconds
+    cost = (measured - plain) / put["pyarrow"].seconds
+    rows.append(
+        Row(
+            "statistics of a put, none: time against pyarrow's put",
+            cost,
+            0.35,
+            measured=f"{1e3 * (measured - plain):.2f} ms",
+        )
+    )
+    rows.append(Row(f"id in [{RANGE[0]}, {RANGE[1]}): share of the batches read", share, 7, "%", "batches_sent"))
+    filtered = figures["filtered get 3 of 6, zstd"]
+    full, one, every = (filtered[k] for k in ("full", "range of id", "all rows pass"))
+    rows.append(
+        Row(
+            "the same: time against the full read",
+            one.seconds / full.seconds,
+            1,
+            measured=f"{1e3 * one.seconds:.2f} ms / {1e3 * full.seconds:.2f} ms",
+        )
+    )
+    rows.append(
+        Row(
+            "the same: server CPU against the full read",
+            one.cpu_seconds / full.cpu_seconds,
+            1,
+            measured=f"{1e3 * one.cpu_seconds:.2f} ms / {1e3 * full.cpu_seconds:.2f} ms",
+        )
+    )
+    rows.append(
+        Row(
+            "a filter that all rows pass: server CPU against no filter",
+            every.cpu_seconds / full.cpu_seconds,
+            1.3,
+            measured=f"{1e3 * every.cpu_seconds:.2f} ms / {1e3 * full.cpu_seconds:.2f} ms",
+        )
+    )
     for codec, limit in FOOTPRINTS.items():
         rows.append(Row(f"kept bytes, {codec}", stored[codec], limit, "MiB", "stored_bytes of describe"))
     resident, copy = replaced
@@ -209,8 +284,12 @@ def main() -> int:
             return 0
         zstd = next(c for c in contenders if c.codec == "zstd")
         figures |= measure_batches(zstd, table, arguments.rounds)
+        none = next(c for c in contenders if c.codec == "none")
+        figures |= measure_statistics(contenders[0], none, table, arguments.rounds)
+        filtered, share = measure_filters(zstd, table, arguments.rounds)
+        figures |= filtered
         stored = {c.codec: c.stored_bytes() / MIB for c in contenders if c.codec}
-    rows = rows_of(figures, stored, measure_replacements(table))
+    rows = rows_of(figures, stored, measure_replacements(table), share)
 
     how = (
         f"The flat table, {table.num_rows:,} rows in batches of {BATCH_ROWS:,}, put and read by one pyarrow client on "

@@ -1,0 +1,5 @@
+//go:build nostatistics
+
+package batchstore
+
+const measuring = false
