@@ -7,8 +7,8 @@ import (
 
 // fieldParser reads the Field tables of a verified schema.
 type fieldParser struct {
-	path   []string // names down to the field being read
-	unions bool     // there are some
+	path    []string // names down to the field being read
+	bitmaps bool     // there are types that have a validity buffer in metadata version V4 and none in V5
 }
 
 // errorf says what is wrong with the field being read.
@@ -111,6 +111,7 @@ func (p *fieldParser) children(f *Field) error {
 	case TypeUnion:
 		return p.typeCodes(f)
 	case TypeRunEndEncoded:
+		p.bitmaps = true
 		if n != 2 {
 			return p.errorf(ErrMalformed, "a run-end encoded column with %d children, where it has 2", n)
 		}

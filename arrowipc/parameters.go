@@ -106,7 +106,7 @@ func timeWidth(unit int) int {
 }
 
 func (p *fieldParser) union(ty *Type, t view) error {
-	p.unions = true
+	p.bitmaps = true
 	mode := t.int16(0, 0)
 	if mode != 0 && mode != 1 {
 		return p.errorf(ErrUnsupported, "union mode %d", mode)

@@ -25,8 +25,8 @@ const prefixBytes = 8
 // need and no more, and the byte order must be little-endian. Names need not be unique; fields may share a dictionary id if
 // their values have one type. An error about a field names it by the path of names to it.
 //
-// A schema of metadata version V4 that has unions is kept as one of V5, all else copied: batches are written as V5, see
-// [Layout.Upgrade], and readers go by the version when they look for the unions' buffers.
+// A schema of metadata version V4 that has unions or run-end encoded fields is kept as one of V5, all else copied: batches
+// are written as V5, see [Layout.Upgrade], and readers go by the version when they look for buffers.
 //
 // Errors are [ErrMalformed], [ErrLimit] or [ErrUnsupported].
 func ParseSchema(hdr []byte, lim Limits) (*Schema, error) {
@@ -60,7 +60,7 @@ func ParseSchema(hdr []byte, lim Limits) (*Schema, error) {
 	}
 	s.Metadata = table.keyValues(nil, schemaMetadata)
 	s.Layout = NewLayout(s.Fields)
-	if m.Version == versionV4 && p.unions {
+	if m.Version == versionV4 && p.bitmaps {
 		if err := s.upgrade(); err != nil {
 			return nil, err
 		}

@@ -3,18 +3,19 @@ package arrowipc
 // VersionV4 is the ordinal of metadata version V4, for [Message.Version].
 const VersionV4 = versionV4
 
-// Upgrade changes what a batch header of metadata version V4 says to what one of V5 would say: the unions of V4 have a
-// validity buffer before their type codes, those of V5 have none. The buffers' bytes stay where they are in the body.
+// Upgrade changes what a batch header of metadata version V4 says to what one of V5 would say: in V4 unions, and what
+// Arrow C++ writes of run-end encoding, have a validity buffer before all others; in V5 they have none. The buffers' bytes
+// stay where they are in the body.
 //
-// Nulls of a union itself have no place in V5 and are refused, as Arrow C++ refuses them. A union's null count decides, as
-// it does there; a bitmap with a null count of zero is not looked at. Errors are [ErrUnsupported], naming the column, and [ErrMalformed] for
-// a header that does not have the counts that V4 asks for.
+// Nulls of such a column itself have no place in V5 and are refused, as Arrow C++ refuses them. Its null count decides, as
+// it does there; a bitmap with a null count of zero is not looked at. Errors are [ErrUnsupported], naming the column, and
+// [ErrMalformed] for a header that does not have the counts that V4 asks for.
 func (l *Layout) Upgrade(b *RecordBatch) error {
-	unions := appendUnions(nil, l.Columns, nil)
-	if len(unions) == 0 {
+	old := appendOld(nil, l.Columns, nil)
+	if len(old) == 0 {
 		return nil
 	}
-	total := l.Buf1 + len(unions)
+	total := l.Buf1 + len(old)
 	for _, v := range b.Variadic {
 		total += int(v)
 	}
@@ -24,9 +25,9 @@ func (l *Layout) Upgrade(b *RecordBatch) error {
 	}
 	kept := b.Buffers[:0]
 	next := 0
-	for _, x := range unions {
+	for _, x := range old {
 		if n := b.Nodes[x.column.Node0].Nulls; n != 0 {
-			return unsupported("record batch: column %s: %d nulls in a union of metadata version V4; write it as V5, with nulls in its children",
+			return unsupported("record batch: column %s: %d nulls in a union or run-end encoded column of metadata version V4; write it as V5, with nulls in its children",
 				quotePath(x.path), n)
 		}
 		at := x.column.Buf0 + x.before
@@ -40,21 +41,21 @@ func (l *Layout) Upgrade(b *RecordBatch) error {
 	return nil
 }
 
-// oldUnion is a union with a validity buffer.
-type oldUnion struct {
+// oldColumn is a column with a validity buffer that V5 does not have.
+type oldColumn struct {
 	column *Column
-	before int // unions before it, each with a buffer that Column.Buf0 does not count
+	before int // such columns before it, each with a buffer that Column.Buf0 does not count
 	path   []string
 }
 
-// appendUnions appends the unions among columns and their descendants, in preorder.
-func appendUnions(out []oldUnion, columns []*Column, path []string) []oldUnion {
+// appendOld appends such columns among these and their descendants, in preorder.
+func appendOld(out []oldColumn, columns []*Column, path []string) []oldColumn {
 	for _, c := range columns {
 		at := append(path[:len(path):len(path)], c.Field.Name)
-		if c.Kind == KindSparseUnion || c.Kind == KindDenseUnion {
-			out = append(out, oldUnion{c, len(out), at})
+		if c.Kind == KindSparseUnion || c.Kind == KindDenseUnion || c.Kind == KindRunEnd {
+			out = append(out, oldColumn{c, len(out), at})
 		}
-		out = appendUnions(out, c.Children, at)
+		out = appendOld(out, c.Children, at)
 	}
 	return out
 }

@@ -61,7 +61,7 @@ func TestSchemaOfV4(t *testing.T) {
 	}
 }
 
-// buffersOf numbers the buffers that a batch of columns has, variadic ones included, and with unions' validity as V4 has
+// buffersOf numbers the buffers that a batch of columns has, variadic ones included, and with the validity of unions and run ends as V4 has
 // it: -1 marks those.
 func buffersOf(columns []*Column, variadic []int64, old bool) (out []int64) {
 	view, next := 0, int64(0)
@@ -72,7 +72,7 @@ func buffersOf(columns []*Column, variadic []int64, old bool) (out []int64) {
 			n += variadic[view]
 			view++
 		}
-		if old && (c.Kind == KindSparseUnion || c.Kind == KindDenseUnion) {
+		if old && (c.Kind == KindSparseUnion || c.Kind == KindDenseUnion || c.Kind == KindRunEnd) {
 			out = append(out, -1)
 		}
 		for range n {
