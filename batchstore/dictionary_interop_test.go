@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"io"
 	"slices"
 	"testing"
@@ -107,7 +108,7 @@ func arrowRows(t *testing.T, stream []byte) []string {
 	for r.Next() {
 		rows = append(rows, recordRows(r.RecordBatch())...)
 	}
-	if err := r.Err(); err != nil && err != io.EOF {
+	if err := r.Err(); err != nil && !errors.Is(err, io.EOF) {
 		t.Fatal(err)
 	}
 	return rows

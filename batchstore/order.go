@@ -9,7 +9,7 @@ import (
 	"github.com/flightcache/flightcache/statistics"
 )
 
-// ErrOrder: rows that are not in the order that their put declares. The message names the row.
+// ErrOrder says that rows are not in the order that their put declares. The message names the row.
 var ErrOrder = errors.New("rows are not in the declared order")
 
 // OrderKey is one key of a declared order, the most significant first. Nulls come last, NaNs before them, both ways.

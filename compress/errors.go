@@ -6,25 +6,25 @@ import (
 )
 
 var (
-	// ErrUnknownCodec: a codec's name or number is not one of ours. The message carries the value.
+	// ErrUnknownCodec says that a codec's name or number is not one of ours. The message carries the value.
 	ErrUnknownCodec = errors.New("unknown codec")
 
-	// ErrLevel: a Zstandard level is outside 1 to 22.
+	// ErrLevel says that a Zstandard level is outside 1 to 22.
 	ErrLevel = errors.New("zstd level out of range")
 
-	// ErrCorrupt: stored bytes are damaged or contradict themselves or the destination's length. The message says what
-	// was wrong and at which byte of the frame, where that is known.
+	// ErrCorrupt says that stored bytes are damaged or contradict themselves or the destination's length. The message
+	// tells what was wrong and at which byte of the frame, where that is known.
 	ErrCorrupt = errors.New("corrupt buffer")
 
-	// ErrNotOneFrame: the stored bytes are a skippable frame, or more bytes (another frame, as a rule) follow the first
-	// frame. Arrow wants exactly one frame a buffer. It is an [ErrCorrupt] too.
+	// ErrNotOneFrame says that the stored bytes are a skippable frame, or that more bytes (another frame, as a rule)
+	// follow the first frame. Arrow wants exactly one frame a buffer. It is an [ErrCorrupt] too.
 	ErrNotOneFrame = fmt.Errorf("%w: not exactly one frame", ErrCorrupt)
 
-	// ErrLimit: the stored bytes ask for more than is allowed: a decoded length above the caller's limit, or a
-	// Zstandard window above 128 MiB.
+	// ErrLimit says that the stored bytes ask for more than is allowed: a decoded length above the caller's limit, or
+	// a Zstandard window above 128 MiB.
 	ErrLimit = errors.New("buffer over the limit")
 
-	// ErrReleased: an [Encoder] was used after its Release.
+	// ErrReleased says that an [Encoder] was used after its Release.
 	ErrReleased = errors.New("encoder used after release")
 )
 

@@ -9,8 +9,9 @@ import (
 const (
 	// DefaultZstdLevel is the level when none is asked for.
 	DefaultZstdLevel = 1
-	// MinZstdLevel and MaxZstdLevel bound the levels that may be asked for.
+	// MinZstdLevel is the lowest level that may be asked for.
 	MinZstdLevel = 1
+	// MaxZstdLevel is the highest.
 	MaxZstdLevel = 22
 	// DefaultRetainBytes holds every encoder but those of levels 10 and above.
 	DefaultRetainBytes = 8 << 20

@@ -48,7 +48,6 @@ func TestFreedMemoryGoesBack(t *testing.T) {
 			for i := range blocks {
 				blocks[i].Free()
 			}
-			blocks = nil
 			debug.FreeOSMemory()
 			if s := a.Stats(); s.Warm > warm {
 				t.Errorf("%d bytes are warm", s.Warm)
