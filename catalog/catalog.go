@@ -1,8 +1,10 @@
 package catalog
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"sort"
 	"strings"
@@ -18,6 +20,32 @@ import (
 type Options struct {
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
+
+	MaxLeases       int   // that run at once; default 100,000
+	MaxLeasedBytes  int64 // stored bytes that only leases keep, past which there are no new ones; default 1 GiB
+	MaxTransactions int   // that are open at once; default 10,000
+}
+
+// Defaults of [Options].
+const (
+	DefaultMaxLeases       = 100_000
+	DefaultMaxLeasedBytes  = 1 << 30
+	DefaultMaxTransactions = 10_000
+)
+
+// Validate reports every field that is out of its range.
+func (o Options) Validate() error {
+	var errs []error
+	if o.MaxLeases < 0 {
+		errs = append(errs, fmt.Errorf("catalog: Options.MaxLeases is %d; want none below 0", o.MaxLeases))
+	}
+	if o.MaxLeasedBytes < 0 {
+		errs = append(errs, fmt.Errorf("catalog: Options.MaxLeasedBytes is %d; want none below 0", o.MaxLeasedBytes))
+	}
+	if o.MaxTransactions < 0 {
+		errs = append(errs, fmt.Errorf("catalog: Options.MaxTransactions is %d; want none below 0", o.MaxTransactions))
+	}
+	return errors.Join(errs...)
 }
 
 // Catalog is the set of datasets of one server.
@@ -26,25 +54,41 @@ type Catalog struct {
 	instance string
 	counter  atomic.Uint64
 
+	maxLeases      int
+	maxLeasedBytes int64
+
 	mu       sync.RWMutex // guards datasets; never held while a generation is released
 	datasets map[string]*Generation
+	expired  func(dataset string) // nil: nobody asks
+
+	leases       leases
+	puts         *putIDs
+	transactions transactions
+	deadlines    deadlines
 }
 
-// New makes an empty catalogue.
+// New makes an empty catalogue. The options are valid.
 func New(o Options) *Catalog {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
 	var id [8]byte
 	rand.Read(id[:]) // never fails, by its documentation
-	return &Catalog{now: o.Now, instance: hex.EncodeToString(id[:]), datasets: map[string]*Generation{}}
+	return &Catalog{
+		now: o.Now, instance: hex.EncodeToString(id[:]), datasets: map[string]*Generation{}, puts: newPutIDs(o.Now),
+		maxLeases:      cmp.Or(o.MaxLeases, DefaultMaxLeases),
+		maxLeasedBytes: cmp.Or(o.MaxLeasedBytes, DefaultMaxLeasedBytes),
+		leases:         leases{byID: map[uint64]*lease{}},
+		transactions:   transactions{byID: map[string]*Transaction{}, most: cmp.Or(o.MaxTransactions, DefaultMaxTransactions)},
+		deadlines:      deadlines{now: o.Now},
+	}
 }
 
 // Current gives the newest generation of a dataset, acquired: the caller releases it. ErrNotFound.
 func (c *Catalog) Current(name string) (*Generation, error) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	g := c.datasets[name]
+	g := c.live(name)
 	// A published generation holds the catalogue's own reference, so acquire cannot fail under the lock.
 	if g == nil || !g.acquire() {
 		return nil, fmt.Errorf("%w: %q; ListFlights shows what is there", ErrNotFound, name)
@@ -73,13 +117,20 @@ func (c *Catalog) List(prefix string) []*Generation {
 	c.mu.RLock()
 	var out []*Generation
 	for name, g := range c.datasets {
-		if strings.HasPrefix(name, prefix) && g.acquire() {
+		if strings.HasPrefix(name, prefix) && !g.over(c.now) && g.acquire() {
 			out = append(out, g)
 		}
 	}
 	c.mu.RUnlock()
 	sort.Slice(out, func(i, j int) bool { return out[i].Dataset < out[j].Dataset })
 	return out
+}
+
+// OnExpiry has f called whenever a dataset was dropped because its time was over. There is one such function.
+func (c *Catalog) OnExpiry(f func(dataset string)) {
+	c.mu.Lock()
+	c.expired = f
+	c.mu.Unlock()
 }
 
 // Len is the number of datasets.
@@ -92,8 +143,7 @@ func (c *Catalog) Len() int {
 // Drop takes a dataset out. Readers that hold a generation of it go on. ErrNotFound.
 func (c *Catalog) Drop(name string) error {
 	c.mu.Lock()
-	g := c.datasets[name]
-	delete(c.datasets, name)
+	g := c.remove(name)
 	c.mu.Unlock()
 	if g == nil {
 		return fmt.Errorf("%w: %q; nothing was dropped", ErrNotFound, name)
@@ -102,24 +152,28 @@ func (c *Catalog) Drop(name string) error {
 	return nil
 }
 
-// Clear drops every dataset.
+// Clear drops every dataset, aborts every transaction and ends every lease.
 func (c *Catalog) Clear() {
+	c.abortTransactions()
+	var old []*Generation
 	c.mu.Lock()
-	old := c.datasets
-	c.datasets = map[string]*Generation{}
+	for name := range c.datasets {
+		old = append(old, c.remove(name))
+	}
 	c.mu.Unlock()
 	for _, g := range old {
 		g.Release()
 	}
+	c.endLeases()
 }
 
-// nextID makes a generation id: the instance keeps ids of different runs apart, the counter those of one run.
-func (c *Catalog) nextID() string { return fmt.Sprintf("%s-%d", c.instance, c.counter.Add(1)) }
-
-func newGeneration(name, id string, schema *arrowipc.Schema, columns []arrowipc.RowColumn, codec string, now time.Time) *Generation {
+// newGeneration makes a generation without batches. In its id, the instance keeps ids of different runs apart, and the
+// counter those of one run.
+func (c *Catalog) newGeneration(name string, schema *arrowipc.Schema, columns []arrowipc.RowColumn, codec string) *Generation {
+	number := c.counter.Add(1)
 	g := &Generation{
 		RowColumns: columns, Statistics: make([]statistics.Column, len(columns)),
-		Dataset: name, ID: id, Schema: schema, Codec: codec, Created: now,
+		Dataset: name, ID: fmt.Sprintf("%s-%d", c.instance, number), number: number, Schema: schema, Codec: codec, Created: c.now(),
 		Nodes: make([]NodeFacts, schema.Layout.Node1), Dictionaries: map[int64]DictionaryFacts{}, known: map[any]bool{},
 	}
 	g.refs.Store(2) // the catalogue's, and that of whoever commits

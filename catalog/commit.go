@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/flightcache/flightcache/arrowipc"
 )
@@ -20,11 +21,19 @@ const (
 
 // Put is a put on its way from its first message to its commit.
 type Put struct {
+	// TTL is how long after the commit the dataset is dropped. At 0 a put that replaces has no such time, and one that
+	// appends leaves the dataset's as it is.
+	TTL time.Duration
+	// Pin sets whether eviction leaves the dataset alone; nil leaves that as it is.
+	Pin *bool
+
 	c      *Catalog
 	name   string
 	mode   Mode
 	schema *arrowipc.Schema
 	sorted []string
+
+	transaction *Transaction // nil: the put is committed by itself
 }
 
 // SortedBy is the order of the dataset that the put appends to, as it was when the put began; nil for none.
@@ -36,7 +45,7 @@ func (c *Catalog) Begin(name string, mode Mode, schema *arrowipc.Schema) (*Put, 
 	p := &Put{c: c, name: name, mode: mode, schema: schema}
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	old := c.datasets[name]
+	old := c.live(name)
 	if err := p.check(old, ErrSchemaMismatch); err != nil {
 		return nil, err
 	}
@@ -74,12 +83,16 @@ func (p *Put) Commit(batches []Batch, codec string, order *Order) (*Generation, 
 	columns := arrowipc.RowColumns(p.schema.Layout.Columns)
 	totals := addUp(batches, p.schema.Layout, columns) // before the lock: it takes its time for many wide batches
 	c.mu.Lock()
-	old := c.datasets[p.name]
+	old, over := c.live(p.name), (*Generation)(nil)
 	if err := p.check(old, ErrConflict); err != nil {
 		c.mu.Unlock()
 		return nil, err
 	}
-	g := newGeneration(p.name, c.nextID(), p.schema, columns, codec, c.now())
+	if old == nil {
+		over = c.remove(p.name) // one whose time is over, and whose timer is late
+	}
+	g := c.newGeneration(p.name, p.schema, columns, codec)
+	p.inherit(g, old)
 	if p.mode == Append && old != nil {
 		g.Schema = old.Schema // the first metadata stays
 		for _, b := range old.Batches {
@@ -101,8 +114,45 @@ func (p *Put) Commit(batches []Batch, codec string, order *Order) (*Generation, 
 	g.add(totals)
 	c.datasets[p.name] = g
 	c.mu.Unlock()
-	if old != nil {
-		old.Release() // may free a whole generation: never under the lock
+	for _, gone := range []*Generation{old, over} {
+		if gone != nil {
+			gone.Release() // may free a whole generation: never under the lock
+		}
 	}
 	return g, nil
+}
+
+// inherit gives a new generation what its dataset has beside the rows. The catalogue's lock is held.
+func (p *Put) inherit(g, old *Generation) {
+	c := p.c
+	if p.TTL > 0 {
+		g.Expires = g.Created.Add(p.TTL)
+	}
+	if old == nil {
+		g.state = &state{}
+		s := g.state // the closure keeps neither the put nor the generation
+		name := p.name
+		s.expiry.lapse = func() { c.expire(name, s) }
+	} else {
+		g.state = old.state
+	}
+	if old != nil && p.mode == Append {
+		g.lineage = old.lineage
+		if p.TTL == 0 {
+			g.Expires = old.Expires
+		}
+	} else {
+		g.lineage = &lineage{}
+		if old != nil {
+			c.leases.supersede(old)
+		}
+	}
+	if p.Pin != nil {
+		g.state.pinned.Store(*p.Pin)
+	}
+	if g.Expires.IsZero() {
+		c.deadlines.remove(&g.state.expiry)
+	} else {
+		c.deadlines.set(&g.state.expiry, g.Expires)
+	}
 }

@@ -14,4 +14,14 @@ var (
 	ErrSchemaMismatch = errors.New("schema differs from the dataset's")
 	// ErrConflict: what a put relied on when it began was changed by another put before it was committed.
 	ErrConflict = errors.New("dataset changed during the put")
+	// ErrLeaseEnded: the lease was cancelled, or its time is over.
+	ErrLeaseEnded = errors.New("lease has ended")
+	// ErrNoTransaction: no transaction of this name is open for the dataset: it was committed, aborted or took too long.
+	ErrNoTransaction = errors.New("no such transaction")
+	// ErrMode: a put within a transaction gives another mode than the transaction's.
+	ErrMode = errors.New("mode differs from the transaction's")
+	// ErrIncomplete: a commit of puts that have not all been completed.
+	ErrIncomplete = errors.New("transaction is incomplete")
+	// ErrTooMany: there are as many open transactions, or puts in one, as there may be.
+	ErrTooMany = errors.New("too many at once")
 )

@@ -109,3 +109,11 @@ func (g *Generation) FactsJSON() []byte {
 	})
 	return g.facts
 }
+
+// BriefJSON is FactsJSON without the columns.
+func (g *Generation) BriefJSON() []byte {
+	f := g.Facts()
+	f.Columns = []ColumnFacts{}
+	b, _ := json.Marshal(f) // as in FactsJSON
+	return b
+}

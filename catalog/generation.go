@@ -69,6 +69,7 @@ type Generation struct {
 	Batches []Batch          // in row order; not to be modified
 	Codec   string           // the codec the newest put asked for; batches record their own
 	Created time.Time        // when it was committed
+	Expires time.Time        // when the dataset is dropped unless it has a newer generation; zero for never
 
 	Order *Order // of the rows; nil where none is known
 
@@ -84,6 +85,11 @@ type Generation struct {
 	known        map[any]bool              // keys of the dictionaries counted so far; guarded by the catalogue's lock
 
 	refs atomic.Int64
+
+	state   *state   // of the dataset
+	lineage *lineage // by appends
+	number  uint64   // of its commit: later ones have larger numbers
+	leases  int      // that hold it; guarded by leases.mu
 
 	// facts is the JSON of the generation's totals: the same for every caller, so it is made once.
 	factsOnce sync.Once
@@ -120,7 +126,7 @@ func (g *Generation) acquire() bool {
 	}
 }
 
-// Release drops a reference that Current, At, List or Commit gave out.
+// Release drops a reference that Current, At, List, Leased or Commit gave out.
 func (g *Generation) Release() {
 	switch n := g.refs.Add(-1); {
 	case n == 0:

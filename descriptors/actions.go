@@ -13,9 +13,15 @@ const (
 	ActionDescribe    = "describe"
 	ActionServerStats = "server_stats"
 	ActionStatistics  = "statistics"
+	ActionPin         = "pin"
+	ActionUnpin       = "unpin"
+	ActionBegin       = "begin"
+	ActionCommit      = "commit"
+	ActionAbort       = "abort"
 )
 
-// Action is the request of one DoAction: a [Drop], a [Describe], a [ServerStats] or a [Statistics].
+// Action is the request of one DoAction: a [Drop], a [Describe], a [ServerStats], a [Statistics], a [Pin], an [Unpin], a
+// [Begin], a [Commit] or an [Abort].
 type Action interface {
 	// ActionName returns the action's type as DoAction has it.
 	ActionName() string
@@ -142,8 +148,12 @@ var actions = []actionRow{
 	actionOf(ActionDescribe, "Return the facts about a dataset.", describeActionKeys),
 	actionOf(ActionServerStats, "Return the counters of the server, or of one dataset.", serverStatsKeys),
 	actionOf(ActionStatistics, "Return what is known of the values of a dataset's columns.", statisticsKeys),
-	{name: "pin"}, {name: "unpin"}, {name: "evict"}, {name: "compact"},
-	{name: "begin"}, {name: "commit"}, {name: "abort"},
+	actionOf(ActionPin, "Let eviction leave a dataset alone.", pinKeys),
+	actionOf(ActionUnpin, "Let eviction take a dataset again.", unpinKeys),
+	actionOf(ActionBegin, "Begin a transaction of puts.", beginKeys),
+	actionOf(ActionCommit, "Make the puts of a transaction visible at once.", commitKeys),
+	actionOf(ActionAbort, "Discard the puts of a transaction.", abortKeys),
+	{name: "evict"}, {name: "compact"},
 }
 
 func actionOf[A Action](name, doc string, keys []key[A]) actionRow {

@@ -26,6 +26,18 @@ func TestParseActionTakes(t *testing.T) {
 		{"statistics", `{"dataset":"x","columns":[],"per_batch":false}`, Statistics{Dataset: "x", Columns: []Column{}},
 			`{"dataset":"x","columns":[]}`},
 		{"statistics", `{"dataset":"x"}`, Statistics{Dataset: "x"}, `{"dataset":"x"}`},
+		{"pin", `{"dataset":"x"}`, Pin{Dataset: "x"}, `{"dataset":"x"}`},
+		{"unpin", `{"dataset":"x"}`, Unpin{Dataset: "x"}, `{"dataset":"x"}`},
+		{"begin", `{"dataset":"x"}`, Begin{Dataset: "x"}, `{"dataset":"x"}`},
+		{"begin", `{"ttl":86400,"mode":"append","dataset":"x"}`, Begin{Dataset: "x", Mode: ModeAppend, TTL: MaxTransactionTTL},
+			`{"dataset":"x","mode":"append","ttl":86400}`},
+		{"commit", `{"dataset":"x","transaction":"t"}`, Commit{Dataset: "x", Transaction: "t"}, `{"dataset":"x","transaction":"t"}`},
+		{"commit", `{"puts":["b","a"],"dataset":"x","transaction":"t"}`, Commit{Dataset: "x", Transaction: "t", Puts: []string{"b", "a"}},
+			`{"dataset":"x","transaction":"t","puts":["b","a"]}`},
+		{"commit", `{"puts":[],"dataset":"x","transaction":"t"}`, Commit{Dataset: "x", Transaction: "t", Puts: []string{}},
+			`{"dataset":"x","transaction":"t","puts":[]}`},
+		{"abort", `{"transaction":"t"}`, Abort{Transaction: "t"}, `{"transaction":"t"}`},
+		{"abort", `{"transaction":"t","dataset":"x"}`, Abort{Dataset: "x", Transaction: "t"}, `{"dataset":"x","transaction":"t"}`},
 	} {
 		got, err := ParseAction(c.name, []byte(c.body))
 		if err != nil || !reflect.DeepEqual(got, c.want) {
@@ -56,7 +68,18 @@ func TestParseActionRefuses(t *testing.T) {
 		{"server_stats", `{"dataset":""}`, "segment 1 of 1"},
 		{"server_stats", `null`, "want a JSON object, got null"},
 		{"server_stats", `[]`, "want a JSON object, got a list"},
-		{"delete", `{}`, `unknown action "delete"; the actions are drop, describe, server_stats, statistics`},
+		{"pin", `{}`, `key "dataset" is missing`},
+		{"unpin", `{"dataset":"x","ttl":1}`, `unknown key "ttl"`},
+		{"begin", `{}`, `key "dataset" is missing`},
+		{"begin", `{"dataset":"x","mode":"upsert"}`, "mode: want one of replace, append, create"},
+		{"begin", `{"dataset":"x","ttl":86401}`, "ttl: want a whole number from 1 to 86400"},
+		{"commit", `{"dataset":"x"}`, `key "transaction" is missing`},
+		{"commit", `{"dataset":"x","transaction":"t","puts":"p"}`, `puts: want a list of put_ids, got "p"`},
+		{"commit", `{"dataset":"x","transaction":"t","puts":["p",""]}`, "puts[1]: want 1 to 255 bytes"},
+		{"commit", `{"dataset":"x","transaction":"t","puts":["p","q","p"]}`, `puts[2]: the put "p" is listed twice`},
+		{"commit", `{"dataset":"x","transaction":"t","puts":["p"`, "ends too early"},
+		{"abort", `{}`, `key "transaction" is missing`},
+		{"delete", `{}`, `unknown action "delete"; the actions are drop, describe, server_stats, statistics, pin, unpin, begin, commit, abort`},
 		{"descripe", `{}`, `unknown action "descripe"; did you mean "describe"?`},
 		{"", `{}`, `unknown action ""`},
 		{"CancelFlightInfo", ``, "unknown action"},
@@ -72,7 +95,7 @@ func TestParseActionRefuses(t *testing.T) {
 }
 
 func TestParseActionNotYet(t *testing.T) {
-	for _, name := range []string{"pin", "unpin", "evict", "compact", "begin", "commit", "abort"} {
+	for _, name := range []string{"evict", "compact"} {
 		_, err := ParseAction(name, []byte(`{"dataset":"x"}`))
 		checkRefused(t, err, ErrNotYet, `action "`+name+`" is not yet supported by this server`)
 	}
@@ -80,11 +103,15 @@ func TestParseActionNotYet(t *testing.T) {
 
 func TestActionsListsWhatParses(t *testing.T) {
 	infos := Actions()
-	if len(infos) != 4 {
+	if len(infos) != 9 {
 		t.Errorf("%d actions: %+v", len(infos), infos)
 	}
 	for _, info := range infos {
-		_, err := ParseAction(info.Name, []byte(`{"dataset":"x"}`))
+		body := `{"dataset":"x"}`
+		if info.Name == ActionCommit || info.Name == ActionAbort {
+			body = `{"dataset":"x","transaction":"t"}`
+		}
+		_, err := ParseAction(info.Name, []byte(body))
 		if err != nil || info.Doc == "" || len(info.Keys) == 0 {
 			t.Errorf("%+v: %v", info, err)
 		}
@@ -99,7 +126,10 @@ func FuzzAction(f *testing.F) {
 	f.Add("statistics", []byte(`{"dataset":"x","columns":["a",1],"per_batch":true}`))
 	f.Add("drop", []byte(`{"dataset":"x","if_exists":true}`))
 	f.Add("server_stats", []byte(``))
-	f.Add("begin", []byte(`{}`))
+	f.Add("begin", []byte(`{"dataset":"x","mode":"append","ttl":60}`))
+	f.Add("commit", []byte(`{"dataset":"x","transaction":"t","puts":["a","b"]}`))
+	f.Add("abort", []byte(`{"transaction":"t"}`))
+	f.Add("compact", []byte(`{}`))
 	f.Fuzz(func(t *testing.T, name string, body []byte) {
 		a, err := ParseAction(name, body)
 		if err != nil {

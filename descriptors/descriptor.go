@@ -59,9 +59,12 @@ func (l Limits) PutFromCommand(cmd []byte) (PutCommand, error) {
 	if err := checkForm(cmd, putCommand); err != nil {
 		return PutCommand{}, err
 	}
-	c := PutCommand{Mode: ModeReplace, Batching: BatchingAuto}
+	c := PutCommand{Batching: BatchingAuto}
 	if err := parseObject(cmd, putCommand, putKeys, l, &c); err != nil {
 		return PutCommand{}, err
+	}
+	if c.Mode == "" && c.Transaction == "" {
+		c.Mode = ModeReplace
 	}
 	if c.Level != 0 && c.Codec != CodecZstd {
 		return PutCommand{}, fmt.Errorf(`%w: %s: level: it goes with "codec": "zstd" only; give that codec or leave the level out`,

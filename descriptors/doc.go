@@ -41,6 +41,10 @@
 //	rows               how many rows the put must have, 0 or more
 //	dictionaries       keep | decode; absent: the server chooses
 //	sorted_by          the order of the rows, the most significant column first, "-" for descending: ["x", "-y"]
+//	ttl                seconds from the commit until the dataset is dropped, 1 to 315360000
+//	pin                true | false: whether eviction leaves the dataset alone; absent: as before
+//	put_id             names the put in its dataset or transaction, 1 to 255 bytes; sent again, it is not stored again
+//	transaction        the transaction that the put belongs to; mode is then the transaction's
 //
 // The grammar has further keys, and what some of these ask for may not be built yet: such a key is [ErrNotYet], whatever
 // its value. [ReadKeys] and [PutKeys] list all keys and say which are supported.
@@ -64,6 +68,11 @@
 //	statistics    dataset (required), columns (a list, as in reads), per_batch (true | false)
 //	describe      dataset (required)
 //	server_stats  dataset
+//	pin           dataset (required)
+//	unpin         dataset (required)
+//	begin         dataset (required), mode (as in puts), ttl (seconds, 1 to 86400)
+//	commit        dataset (required), transaction (required), puts (a list of put_ids, none twice)
+//	abort         dataset, transaction (required)
 //
 // # Invariants
 //

@@ -37,11 +37,19 @@ const (
 	MaxLevel = 22
 )
 
-// PutCommand says what a put does. A parsed one has no zero Mode or Batching: the defaults are filled in.
+// Bounds of what a put command says of time and identity.
+const (
+	MaxTTL     = 10 * 365 * 24 * 60 * 60 // seconds; more is no expiry that anybody waits for
+	MaxIDBytes = 255                     // of a put_id and of a transaction's name
+)
+
+// PutCommand says what a put does. A parsed one has no zero Batching, and no zero Mode outside a transaction: the
+// defaults are filled in.
 type PutCommand struct {
 	// Dataset is the dataset to write.
 	Dataset Name
-	// Mode is what happens to the rows that are there.
+	// Mode is what happens to the rows that are there. Within a transaction "" is the transaction's mode, and no other
+	// than that one may be given.
 	Mode Mode
 	// Codec is how buffers are stored; "" is the server's default.
 	Codec Codec
@@ -56,6 +64,14 @@ type PutCommand struct {
 	// SortedBy is the order that the put's rows are said to have, the most significant key first, no column twice. Nil is no
 	// known order; an empty list that is not nil is not allowed.
 	SortedBy []SortKey
+	// TTL is how many seconds after the commit the dataset is dropped, 1 to MaxTTL; 0 is not given.
+	TTL int64
+	// Pin sets whether eviction leaves the dataset alone; nil leaves that as it is.
+	Pin *bool
+	// PutID names the put within its dataset or transaction, so that it may be sent again; "" is no name.
+	PutID string
+	// Transaction is the transaction that the put belongs to; "" is none.
+	Transaction string
 }
 
 // putKeys is the table of a put command's keys.
@@ -67,12 +83,12 @@ var putKeys = []key[PutCommand]{
 	{name: "batching", doc: "auto (the default) or keep", parse: parseBatching},
 	{name: "rows", doc: "how many rows the put must have, 0 or more", parse: parseRows},
 	dictionariesKey(func(c *PutCommand) *Dictionaries { return &c.Dictionaries }),
-	{name: "ttl", doc: "seconds from the commit until the data goes"},
-	{name: "pin", doc: "true: keep the data in memory"},
+	{name: "ttl", doc: "seconds from the commit until the dataset is dropped, 1 or more", parse: parseTTL},
+	{name: "pin", doc: "true: eviction leaves the dataset alone; false: it need not; absent: as before", parse: parsePin},
 	{name: "sorted_by", doc: `the order of the rows, such as ["x", "-y"]`, parse: parseSortedBy},
 	{name: "durable", doc: "true: the data outlives the server"},
-	{name: "put_id", doc: "a name that makes a repeated put harmless"},
-	{name: "transaction", doc: "the transaction that the put belongs to"},
+	{name: "put_id", doc: "a name that makes a repeated put harmless, 1 to 255 bytes", parse: parsePutID},
+	{name: "transaction", doc: "the transaction that the put belongs to", parse: parsePutTransaction},
 }
 
 func parseMode(d *decoder, at string, c *PutCommand) error {
@@ -105,6 +121,36 @@ func parseRows(d *decoder, at string, c *PutCommand) error {
 	return err
 }
 
+func parseTTL(d *decoder, at string, c *PutCommand) (err error) {
+	c.TTL, err = d.integer(at, 1, MaxTTL)
+	return err
+}
+
+func parsePin(d *decoder, at string, c *PutCommand) error {
+	b, err := d.boolean(at)
+	c.Pin = &b
+	return err
+}
+
+func parsePutID(d *decoder, at string, c *PutCommand) (err error) {
+	c.PutID, err = d.id(at)
+	return err
+}
+
+func parsePutTransaction(d *decoder, at string, c *PutCommand) (err error) {
+	c.Transaction, err = d.id(at)
+	return err
+}
+
+// id takes a put_id or the name of a transaction.
+func (d *decoder) id(at string) (string, error) {
+	s, err := d.text(at)
+	if err == nil && (s == "" || len(s) > MaxIDBytes) {
+		err = d.bad("%s: want 1 to %d bytes, got %d", at, MaxIDBytes, len(s))
+	}
+	return s, err
+}
+
 // PutKeys returns the keys of a put command. The slice is the caller's.
 func PutKeys() []Key { return describeKeys(putKeys) }
 
@@ -113,7 +159,7 @@ func PutKeys() []Key { return describeKeys(putKeys) }
 func (c *PutCommand) Marshal() []byte {
 	var e encoder
 	e.text("dataset", string(c.Dataset))
-	if c.Mode != "" && c.Mode != ModeReplace {
+	if c.Mode != "" && (c.Mode != ModeReplace || c.Transaction != "") {
 		e.text("mode", string(c.Mode))
 	}
 	if c.Codec != "" {
@@ -133,6 +179,18 @@ func (c *PutCommand) Marshal() []byte {
 	}
 	if c.SortedBy != nil {
 		list(&e, "sorted_by", c.SortedBy, SortKey.append)
+	}
+	if c.TTL != 0 {
+		e.integer("ttl", c.TTL)
+	}
+	if c.Pin != nil {
+		e.boolean("pin", *c.Pin)
+	}
+	if c.PutID != "" {
+		e.text("put_id", c.PutID)
+	}
+	if c.Transaction != "" {
+		e.text("transaction", c.Transaction)
 	}
 	return e.finish()
 }

@@ -368,3 +368,5 @@ func FuzzReadCommand(f *testing.F) {
 		checkReadRoundTrip(t, c, len(raw))
 	})
 }
+
+func boolp(b bool) *bool { return &b }

@@ -14,31 +14,38 @@ import (
 // testActions are actions that only test builds have; a build tag adds them.
 var testActions = map[string]func(*Server) ([]byte, error){}
 
-// DoAction carries out one action: a JSON object in, exactly one JSON result out.
+// DoAction carries out one action: a JSON object in, exactly one JSON result out. Those of Flight itself have protobuf in
+// their place.
 func (s *Server) DoAction(a *arrowflight.Action, stream arrowflight.FlightService_DoActionServer) error {
 	c := callOf(stream.Context())
 	c.action = a.GetType()
 	switch a.GetType() {
-	case arrowflight.CancelFlightInfoActionType, arrowflight.RenewFlightEndpointActionType,
-		arrowflight.SetSessionOptionsActionType, arrowflight.GetSessionOptionsActionType, arrowflight.CloseSessionActionType:
+	case arrowflight.SetSessionOptionsActionType, arrowflight.GetSessionOptionsActionType, arrowflight.CloseSessionActionType:
 		return fmt.Errorf("%w: action %q", errUnsupported, a.GetType())
 	}
-	if test, ok := testActions[a.GetType()]; ok {
-		result, err := test(s)
-		if err != nil {
-			return err
-		}
-		return stream.Send(&arrowflight.Result{Body: result})
-	}
-	action, err := descriptors.ParseAction(a.GetType(), a.GetBody())
-	if err != nil {
-		return err
-	}
-	result, err := s.act(c, action)
+	result, err := s.result(c, a)
 	if err != nil {
 		return err
 	}
 	return stream.Send(&arrowflight.Result{Body: result})
+}
+
+// result carries out an action, whichever form its body has.
+func (s *Server) result(c *call, a *arrowflight.Action) ([]byte, error) {
+	if test, ok := testActions[a.GetType()]; ok {
+		return test(s)
+	}
+	switch a.GetType() {
+	case arrowflight.RenewFlightEndpointActionType:
+		return s.renewFlightEndpoint(c, a.GetBody())
+	case arrowflight.CancelFlightInfoActionType:
+		return s.cancelFlightInfo(c, a.GetBody())
+	}
+	action, err := descriptors.ParseAction(a.GetType(), a.GetBody())
+	if err != nil {
+		return nil, err
+	}
+	return s.act(c, action)
 }
 
 func (s *Server) act(c *call, action descriptors.Action) ([]byte, error) {
@@ -53,13 +60,28 @@ func (s *Server) act(c *call, action descriptors.Action) ([]byte, error) {
 			return nil, err
 		}
 		defer g.Release()
-		return g.FactsJSON(), nil
+		return s.catalog.Describe(g)
 	case descriptors.Statistics:
 		c.dataset = string(a.Dataset)
 		return s.statistics(a)
 	case descriptors.ServerStats:
 		c.dataset = string(a.Dataset)
 		return s.serverStats(a)
+	case descriptors.Pin:
+		c.dataset = string(a.Dataset)
+		return s.pin(a.Dataset, true)
+	case descriptors.Unpin:
+		c.dataset = string(a.Dataset)
+		return s.pin(a.Dataset, false)
+	case descriptors.Begin:
+		c.dataset = string(a.Dataset)
+		return s.begin(a)
+	case descriptors.Commit:
+		c.dataset = string(a.Dataset)
+		return s.catalog.CommitTransaction(c.dataset, a.Transaction, a.Puts)
+	case descriptors.Abort:
+		c.dataset = string(a.Dataset)
+		return s.abort(a)
 	}
 	return nil, fmt.Errorf("%w: action %q", errUnsupported, action.ActionName())
 }
@@ -87,7 +109,18 @@ func (s *Server) ListActions(_ *arrowflight.Empty, stream arrowflight.FlightServ
 			return err
 		}
 	}
+	for _, a := range flightActions {
+		if err := stream.Send(a); err != nil {
+			return err
+		}
+	}
 	return nil
+}
+
+// flightActions are those of Flight itself, with protobuf in and out.
+var flightActions = []*arrowflight.ActionType{
+	{Type: arrowflight.CancelFlightInfoActionType, Description: "End the lease of a FlightInfo."},
+	{Type: arrowflight.RenewFlightEndpointActionType, Description: "Have the lease of an endpoint run for its whole time again."},
 }
 
 // Handshake is Unimplemented: this server has no authentication yet.

@@ -78,10 +78,13 @@ func TestListedActionsAreDone(t *testing.T) {
 		listed = append(listed, a.Type)
 	}
 	slices.Sort(listed)
-	if want := []string{"describe", "drop", "server_stats", "statistics"}; !slices.Equal(listed, want) {
+	want := []string{
+		"CancelFlightInfo", "RenewFlightEndpoint", "abort", "begin", "commit", "describe", "drop", "pin", "server_stats", "statistics", "unpin",
+	}
+	if !slices.Equal(listed, want) {
 		t.Errorf("listed %q, want %q", listed, want)
 	}
-	for _, name := range []string{"describe", "server_stats", "statistics", "drop"} {
+	for _, name := range []string{"pin", "unpin", "begin", "describe", "server_stats", "statistics", "drop"} {
 		if err := f.action(name, `{"dataset":"d"}`, new(any)); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -101,8 +104,8 @@ func TestActionsThatAreNot(t *testing.T) {
 		"no dataset":    {"drop", "", codes.InvalidArgument, `"dataset" is missing`},
 		"no JSON":       {"drop", "d", codes.InvalidArgument, "JSON"},
 		"unknown key":   {"describe", `{"dataset":"d","x":1}`, codes.InvalidArgument, `"x"`},
-		"renew":         {arrowflight.RenewFlightEndpointActionType, "", codes.Unimplemented, "RenewFlightEndpoint"},
-		"cancel":        {arrowflight.CancelFlightInfoActionType, "", codes.Unimplemented, "CancelFlightInfo"},
+		"renew":         {arrowflight.RenewFlightEndpointActionType, "", codes.InvalidArgument, "RenewFlightEndpointRequest"},
+		"cancel":        {arrowflight.CancelFlightInfoActionType, "", codes.InvalidArgument, "CancelFlightInfoRequest"},
 		"set session":   {arrowflight.SetSessionOptionsActionType, "", codes.Unimplemented, "SetSessionOptions"},
 		"get session":   {arrowflight.GetSessionOptionsActionType, "", codes.Unimplemented, "GetSessionOptions"},
 		"close session": {arrowflight.CloseSessionActionType, "", codes.Unimplemented, "CloseSession"},

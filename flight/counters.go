@@ -73,6 +73,9 @@ type statsJSON struct {
 	ChargedBytes  int64  `json:"charged_bytes"`
 	WarmBytes     int64  `json:"warm_bytes,omitempty"`
 	Datasets      int    `json:"datasets,omitempty"`
+	Leases        int    `json:"leases"`
+	LeasedBytes   int64  `json:"leased_bytes"`
+	Transactions  int    `json:"transactions,omitempty"`
 }
 
 func (c *counts) json() statsJSON {
@@ -89,6 +92,8 @@ func (s *Server) serverStats(a descriptors.ServerStats) ([]byte, error) {
 		j := s.stats.server.json()
 		st := s.store.Stats()
 		j.ChargedBytes, j.WarmBytes, j.Datasets = st.Charged, st.Warm, s.catalog.Len()
+		j.Leases, j.LeasedBytes = s.catalog.Leases()
+		j.Transactions = s.catalog.Transactions()
 		return json.Marshal(j)
 	}
 	g, err := s.catalog.Current(string(a.Dataset))
@@ -102,6 +107,7 @@ func (s *Server) serverStats(a descriptors.ServerStats) ([]byte, error) {
 func (s *Server) datasetStats(g *catalog.Generation) statsJSON {
 	j := s.stats.of(g.Dataset).json()
 	j.Dataset, j.ChargedBytes = g.Dataset, g.Stored
+	j.Leases, j.LeasedBytes = s.catalog.LeasesOf(g)
 	return j
 }
 

@@ -181,7 +181,7 @@ func TestDroppedNamesAreForgotten(t *testing.T) {
 func TestStatsAreJSONOfTheDocumentedKeys(t *testing.T) {
 	f := start(t)
 	f.put(byPath("d"), numbers(constant(1), 1))
-	for body, n := range map[string]int{`{}`: 12, `{"dataset":"d"}`: 12} {
+	for body, n := range map[string]int{`{}`: 14, `{"dataset":"d"}`: 14} {
 		var raw map[string]json.RawMessage
 		if err := f.action("server_stats", body, &raw); err != nil {
 			t.Fatal(err)
@@ -191,7 +191,7 @@ func TestStatsAreJSONOfTheDocumentedKeys(t *testing.T) {
 			t.Errorf("%s: keys %v", body, raw)
 		}
 		for _, key := range []string{"puts", "gets", "rows_in", "rows_out", "bytes_in", "bytes_out", "bytes_encoded", "bytes_decoded",
-			"batches_sent", "batches_pruned", "charged_bytes"} {
+			"batches_sent", "batches_pruned", "charged_bytes", "leases", "leased_bytes"} {
 			if _, ok := raw[key]; !ok {
 				t.Errorf("%s: no %q", body, key)
 			}
@@ -207,6 +207,7 @@ func TestOptionsAreValidated(t *testing.T) {
 		"large":       {MaxReceive: 1 << 31},
 		"drain bytes": {DrainBytes: -1},
 		"drain time":  {DrainTime: -1},
+		"transaction": {TransactionTime: -1},
 	} {
 		if err := o.Validate(); err == nil {
 			t.Errorf("%s: %+v is valid", name, o)

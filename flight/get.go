@@ -21,7 +21,7 @@ func (s *Server) DoGet(t *arrowflight.Ticket, stream arrowflight.FlightService_D
 	}
 	c := callOf(ctx)
 	c.dataset = string(ticket.Command.Dataset)
-	g, err := s.generation(c.dataset, ticket.Generation)
+	g, err := s.generationOf(ticket)
 	if err != nil {
 		return err
 	}

@@ -75,6 +75,7 @@ func (c counted) RecvMsg(m any) error {
 type setup struct {
 	store   batchstore.Options
 	service Options
+	catalog catalog.Options
 }
 
 // start serves on a loopback port until the test ends. Freed memory is poisoned, so that a use after free shows as
@@ -95,7 +96,7 @@ func start(t testing.TB, change ...func(*setup)) *fixture {
 	for _, f := range change {
 		f(&s)
 	}
-	f := &fixture{TB: t, logs: logs, catalog: catalog.New(catalog.Options{}), received: &atomic.Int64{}, sent: &atomic.Int64{}}
+	f := &fixture{TB: t, logs: logs, catalog: catalog.New(s.catalog), received: &atomic.Int64{}, sent: &atomic.Int64{}}
 	var err error
 	if f.store, err = batchstore.New(s.store); err != nil {
 		t.Fatal(err)

@@ -8,13 +8,14 @@ import (
 	arrowflight "github.com/apache/arrow-go/v18/arrow/flight"
 
 	"github.com/flightcache/flightcache/batchstore"
+	"github.com/flightcache/flightcache/catalog"
 	"github.com/flightcache/flightcache/descriptors"
 	"github.com/flightcache/flightcache/flight/plan"
 	"github.com/flightcache/flightcache/predicate"
 )
 
 // GetFlightInfo plans a read and answers from metadata alone: the schema of the stream, rows and decoded bytes, and one
-// or more endpoints whose opaque tickets are bound to the generation that was counted. Only `count: "exact"` looks at
+// or more endpoints whose opaque tickets are bound to the generation that was counted, under a lease of their own. Only `count: "exact"` looks at
 // payloads, of a filter's own columns and where statistics do not decide.
 func (s *Server) GetFlightInfo(ctx context.Context, d *arrowflight.FlightDescriptor) (*arrowflight.FlightInfo, error) {
 	r, command, err := s.plan(ctx, d)
@@ -23,16 +24,19 @@ func (s *Server) GetFlightInfo(ctx context.Context, d *arrowflight.FlightDescrip
 	}
 	defer r.Generation.Release()
 	if command.Statistics {
-		return s.statisticsInfo(r, command, d), nil
+		return s.statisticsInfo(r, command, d, s.lease(r.Generation)), nil
 	}
 	if command.Count == descriptors.CountExact && r.Rows == plan.Unknown {
 		if err := s.countRows(ctx, r); err != nil {
 			return nil, inDataset(command.Dataset, err)
 		}
 	}
-	ticket := descriptors.Ticket{Command: r.Resolved(command), Generation: r.Generation.ID, LastBatch: descriptors.ToEnd}
+	lease := s.lease(r.Generation)
+	ticket := descriptors.Ticket{
+		Command: r.Resolved(command), Generation: r.Generation.ID, LastBatch: descriptors.ToEnd, LeaseID: lease.ID,
+	}
 	if command.Partitions <= 1 {
-		return flightInfo(r, d, endpoint(s.sealer.Seal(ticket), nil)), nil
+		return flightInfo(r, d, leased(endpoint(s.sealer.Seal(ticket), nil), lease)), nil
 	}
 	var endpoints []*arrowflight.FlightEndpoint
 	for _, x := range r.Partition(command.Partitions) {
@@ -41,7 +45,7 @@ func (s *Server) GetFlightInfo(ctx context.Context, d *arrowflight.FlightDescrip
 		if err != nil {
 			return nil, err
 		}
-		endpoints = append(endpoints, endpoint(s.sealer.Seal(ticket), facts))
+		endpoints = append(endpoints, leased(endpoint(s.sealer.Seal(ticket), facts), lease))
 	}
 	return flightInfo(r, d, endpoints...), nil
 }
@@ -88,7 +92,7 @@ func (s *Server) GetSchema(ctx context.Context, d *arrowflight.FlightDescriptor)
 	}
 	defer r.Generation.Release()
 	if command.Statistics {
-		return &arrowflight.SchemaResult{Schema: s.statisticsInfo(r, command, d).Schema}, nil
+		return &arrowflight.SchemaResult{Schema: s.statisticsInfo(r, command, d, catalog.Lease{}).Schema}, nil
 	}
 	return &arrowflight.SchemaResult{Schema: r.Schema.Encapsulated()}, nil
 }

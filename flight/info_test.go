@@ -141,7 +141,7 @@ func TestInfoOfAnEmptyDataset(t *testing.T) {
 
 // A ticket reads what was counted, or tells that it cannot.
 func TestTicketsAreBoundToTheirGeneration(t *testing.T) {
-	f := start(t)
+	f := start(t, func(s *setup) { s.service.LeaseTime = -1 })
 	f.put(byPath("d"), numbers(constant(1), 10))
 	ticket := string(f.info(byPath("d")).Endpoint[0].Ticket.Ticket)
 	for range 2 { // a ticket is good for more than one read

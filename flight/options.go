@@ -24,6 +24,12 @@ type Options struct {
 	DrainBytes int64
 	DrainTime  time.Duration
 
+	// LeaseTime is how long the generation that a FlightInfo counted stays readable, whatever becomes of its dataset;
+	// default 60 s. A negative one takes no leases.
+	LeaseTime time.Duration
+	// TransactionTime is how long a transaction may take whose begin does not say; default 10 minutes.
+	TransactionTime time.Duration
+
 	// TicketKey seals opaque tickets; nil makes a random one, and tickets then die with the server.
 	TicketKey *[descriptors.KeyBytes]byte
 
@@ -35,6 +41,9 @@ const (
 	DefaultMaxReceive = 256 << 20
 	DefaultDrainBytes = 64 << 20
 	DefaultDrainTime  = 5 * time.Second
+
+	DefaultLeaseTime       = time.Minute
+	DefaultTransactionTime = 10 * time.Minute
 )
 
 // framingRoom is what a message may have beside its body and still pass the receive limit: the limit is about the data.
@@ -52,6 +61,12 @@ func (o Options) withDefaults() Options {
 	}
 	if o.DrainTime == 0 {
 		o.DrainTime = DefaultDrainTime
+	}
+	if o.LeaseTime == 0 {
+		o.LeaseTime = DefaultLeaseTime
+	}
+	if o.TransactionTime == 0 {
+		o.TransactionTime = DefaultTransactionTime
 	}
 	if o.TicketKey == nil {
 		o.TicketKey = new([descriptors.KeyBytes]byte)
@@ -79,6 +94,9 @@ func (o Options) Validate() error {
 	}
 	if o.DrainBytes < 0 || o.DrainTime < 0 {
 		errs = append(errs, errors.New("drain bytes and drain time: want no negative ones"))
+	}
+	if o.TransactionTime < 0 {
+		errs = append(errs, fmt.Errorf("transaction time %s: want none below 0", o.TransactionTime))
 	}
 	return errors.Join(errs...)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	arrowflight "github.com/apache/arrow-go/v18/arrow/flight"
 	"google.golang.org/protobuf/proto"
@@ -22,18 +23,19 @@ import (
 // The descriptor comes with the first message that has one, with the schema or before it; later ones are passed over, as
 // some clients repeat it. The schema comes before the first batch. Messages without a header carry application metadata
 // only and are passed over. When the client half-closes, the generation is committed and one PutResult, with the
-// generation's facts as JSON, goes out. Nothing of a put that ends in any other way is visible.
+// generation's facts as JSON, goes out. Nothing of a put that ends in any other way is visible. A put within a transaction
+// is not committed but kept for its commit; one whose put_id is known as committed is received and forgotten, and answered
+// as the first was.
 func (s *Server) DoPut(stream arrowflight.FlightService_DoPutServer) error {
 	p := &put{server: s, stream: stream, call: callOf(stream.Context())}
-	g, err := p.run(stream.Context())
+	facts, err := p.run(stream.Context())
 	if err != nil {
 		if p.reading {
 			s.drain(stream)
 		}
 		return inDataset(p.command.Dataset, err)
 	}
-	defer g.Release()
-	return stream.Send(&arrowflight.PutResult{AppMetadata: g.FactsJSON()})
+	return stream.Send(&arrowflight.PutResult{AppMetadata: facts})
 }
 
 // put is one DoPut under way.
@@ -48,14 +50,19 @@ type put struct {
 	commit  *catalog.Put
 	ingest  *batchstore.Ingest
 
+	transaction *catalog.Transaction // nil: none
+	named       *catalog.PutClaim    // of the put_id; nil: none
+	before      []byte               // facts of the put of this put_id that was committed before; nil: none
+
 	sortedBy []string // the order that rows are checked against
 	rows     int64
 	wire     int64 // bytes received
 	reading  bool  // the client may still be sending
 }
 
-// run receives the whole stream and commits it. The generation it returns is acquired.
-func (p *put) run(ctx context.Context) (*catalog.Generation, error) {
+// run receives the whole stream and commits it. It returns the facts of what was committed, not to be modified.
+func (p *put) run(ctx context.Context) ([]byte, error) {
+	defer func() { p.named.Abort() }() // does nothing once the put is done
 	in := &incoming{alloc: p.alloc}
 	defer in.drop()
 	defer func() {
@@ -82,6 +89,9 @@ func (p *put) run(ctx context.Context) (*catalog.Generation, error) {
 		if err := p.message(ctx, in); err != nil {
 			return nil, err
 		}
+		if p.before != nil {
+			return p.before, p.skip()
+		}
 	}
 }
 
@@ -97,7 +107,7 @@ func (p *put) alloc(_ []byte, n int) (arena.Block, error) {
 // message takes one received message.
 func (p *put) message(ctx context.Context, in *incoming) error {
 	if in.descriptor != nil && !p.known {
-		if err := p.describe(in.descriptor); err != nil {
+		if err := p.describe(ctx, in.descriptor); err != nil || p.before != nil {
 			return err
 		}
 	}
@@ -128,7 +138,7 @@ func (p *put) message(ctx context.Context, in *incoming) error {
 }
 
 // describe reads the descriptor.
-func (p *put) describe(raw []byte) error {
+func (p *put) describe(ctx context.Context, raw []byte) error {
 	var d arrowflight.FlightDescriptor
 	if err := proto.Unmarshal(raw, &d); err != nil {
 		return fmt.Errorf("%w: its descriptor does not parse", errFlightData)
@@ -144,7 +154,10 @@ func (p *put) describe(raw []byte) error {
 	}
 	p.known = err == nil
 	p.call.dataset = string(p.command.Dataset)
-	return err
+	if err != nil {
+		return err
+	}
+	return p.identify(ctx)
 }
 
 // begin takes the schema, and refuses what must fail before the client has sent its data.
@@ -170,14 +183,20 @@ func (p *put) begin(in *incoming) error {
 	if p.ingest, err = p.server.store.Ingest(p.schema, o); err != nil {
 		return err
 	}
-	if p.commit, err = p.server.catalog.Begin(string(p.command.Dataset), commitMode(p.command.Mode), p.ingest.Schema()); err != nil {
+	if p.transaction != nil {
+		p.commit, err = p.transaction.Begin(p.ingest.Schema())
+	} else {
+		p.commit, err = p.server.catalog.Begin(string(p.command.Dataset), commitMode(p.command.Mode), p.ingest.Schema())
+	}
+	if err != nil {
 		return err
 	}
+	p.commit.TTL, p.commit.Pin = time.Duration(p.command.TTL)*time.Second, p.command.Pin
 	return p.checkOrder()
 }
 
 // finish commits what has come.
-func (p *put) finish(ctx context.Context) (*catalog.Generation, error) {
+func (p *put) finish(ctx context.Context) ([]byte, error) {
 	if p.schema == nil {
 		return nil, fmt.Errorf("%w: the stream ended before a schema; a put is a descriptor, a schema and any number of batches", errStream)
 	}
@@ -194,9 +213,9 @@ func (p *put) finish(ctx context.Context) (*catalog.Generation, error) {
 		stored[i] = b
 	}
 	err = context.Cause(ctx)
-	var g *catalog.Generation
+	var facts []byte
 	if err == nil {
-		g, err = p.commit.Commit(stored, p.codec(), p.order())
+		facts, err = p.publish(stored)
 	}
 	if err != nil {
 		for _, b := range batches {
@@ -213,7 +232,7 @@ func (p *put) finish(ctx context.Context) (*catalog.Generation, error) {
 		c.bytesEncoded.Add(encoded)
 		c.bytesDecoded.Add(decoded)
 	})
-	return g, nil
+	return facts, nil
 }
 
 // codec names the codec that the put asked for.

@@ -131,7 +131,7 @@ func TestPutRefusesMessages(t *testing.T) {
 		{"command that is no JSON", described(byCommand("SELECT 1"), stream), codes.InvalidArgument, []string{"put command", "JSON object"}},
 		{"command cut short", described(byCommand(`{"dataset":"bad`), stream), codes.InvalidArgument, []string{"ends too early"}},
 		{"unknown key", described(byCommand(`{"datasett":"d"}`), stream), codes.InvalidArgument, []string{`"datasett"`, `"dataset"`}},
-		{"key of a later version", described(byCommand(`{"dataset":"d","ttl":3}`), stream), codes.Unimplemented, []string{`"ttl"`}},
+		{"key of a later version", described(byCommand(`{"dataset":"d","durable":true}`), stream), codes.Unimplemented, []string{`"durable"`}},
 		{"no dataset", described(byCommand(`{}`), stream), codes.InvalidArgument, []string{`"dataset" is missing`}},
 		{"bad name", described(byPath("a", ""), stream), codes.InvalidArgument, []string{"segment"}},
 		{"empty path", described(byPath(), stream), codes.InvalidArgument, []string{"name"}},

@@ -34,10 +34,12 @@ func New(store *batchstore.Store, c *catalog.Catalog, o Options) (*Server, error
 		return nil, fmt.Errorf("flight options: %w", err)
 	}
 	o = o.withDefaults()
-	return &Server{
+	s := &Server{
 		opts: o, store: store, catalog: c, sealer: descriptors.NewSealer(*o.TicketKey),
 		stats: counters{datasets: map[string]*counts{}, exists: hasDataset(c)}, health: health.NewServer(),
-	}, nil
+	}
+	c.OnExpiry(s.stats.forget)
+	return s, nil
 }
 
 // Sizes of the transport, chosen by measurement (see ARCHITECTURE.md): a write buffer of 1 MiB makes reads cheapest; the

@@ -96,14 +96,14 @@ func (g *get) sendStatistics(r *plan.Read, perBatch bool) error {
 }
 
 // statisticsInfo tells of a read of statistics.
-func (s *Server) statisticsInfo(r *plan.Read, c descriptors.ReadCommand, d *arrowflight.FlightDescriptor) *arrowflight.FlightInfo {
+func (s *Server) statisticsInfo(r *plan.Read, c descriptors.ReadCommand, d *arrowflight.FlightDescriptor, l catalog.Lease) *arrowflight.FlightInfo {
 	columns := readColumns(r)
 	rows := int64(len(columns) + 1)
 	if c.BatchMetadata {
 		rows *= int64(len(r.Generation.Batches))
 	}
-	ticket := s.sealer.Seal(descriptors.Ticket{Command: c, Generation: r.Generation.ID, LastBatch: descriptors.ToEnd})
-	info := flightInfo(r, d, endpoint(ticket, nil))
+	ticket := s.sealer.Seal(descriptors.Ticket{Command: c, Generation: r.Generation.ID, LastBatch: descriptors.ToEnd, LeaseID: l.ID})
+	info := flightInfo(r, d, leased(endpoint(ticket, nil), l))
 	info.Schema = arrowflight.SerializeSchema(statisticsSchema(columns).Arrow(), memory.DefaultAllocator)
 	info.TotalRecords, info.TotalBytes = rows, plan.Unknown
 	return info

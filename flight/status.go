@@ -29,6 +29,8 @@ var (
 	errRows = errors.New("wrong number of rows")
 	// errTooBig: a message over the receive limit.
 	errTooBig = errors.New("message over the receive limit")
+	// errNoLease: an endpoint that has no lease is to be renewed.
+	errNoLease = errors.New("endpoint has no lease")
 	// errUnsupported: a request that this server does not answer.
 	errUnsupported = errors.New("not supported by this server")
 )
@@ -47,6 +49,12 @@ var statusTable = []struct {
 	{catalog.ErrStale, codes.NotFound},
 	{catalog.ErrExists, codes.AlreadyExists},
 	{catalog.ErrConflict, codes.Aborted},
+	{catalog.ErrLeaseEnded, codes.NotFound},
+	{catalog.ErrNoTransaction, codes.NotFound},
+	{catalog.ErrMode, codes.InvalidArgument},
+	{catalog.ErrIncomplete, codes.FailedPrecondition},
+	{catalog.ErrTooMany, codes.ResourceExhausted},
+	{errNoLease, codes.InvalidArgument},
 	{catalog.ErrSchemaMismatch, codes.InvalidArgument},
 	{plan.ErrColumn, codes.InvalidArgument},
 	{plan.ErrBatchRange, codes.InvalidArgument},

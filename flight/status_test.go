@@ -67,9 +67,16 @@ var wantCodes = map[string]struct {
 	"compress.ErrReleased":     {compress.ErrReleased, codes.Internal},
 	"compress.ErrUnknownCodec": {compress.ErrUnknownCodec, codes.Internal},
 
-	"flight.errFlightData":  {errFlightData, codes.InvalidArgument},
-	"flight.errStream":      {errStream, codes.InvalidArgument},
-	"flight.errRows":        {errRows, codes.InvalidArgument},
+	"flight.errFlightData":     {errFlightData, codes.InvalidArgument},
+	"flight.errStream":         {errStream, codes.InvalidArgument},
+	"flight.errRows":           {errRows, codes.InvalidArgument},
+	"catalog.ErrLeaseEnded":    {catalog.ErrLeaseEnded, codes.NotFound},
+	"catalog.ErrNoTransaction": {catalog.ErrNoTransaction, codes.NotFound},
+	"catalog.ErrMode":          {catalog.ErrMode, codes.InvalidArgument},
+	"catalog.ErrIncomplete":    {catalog.ErrIncomplete, codes.FailedPrecondition},
+	"catalog.ErrTooMany":       {catalog.ErrTooMany, codes.ResourceExhausted},
+
+	"flight.errNoLease":     {errNoLease, codes.InvalidArgument},
 	"flight.errTooBig":      {errTooBig, codes.ResourceExhausted},
 	"flight.errUnsupported": {errUnsupported, codes.Unimplemented},
 }

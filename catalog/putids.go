@@ -1,0 +1,145 @@
+package catalog
+
+import (
+	"container/list"
+	"context"
+	"sync"
+	"time"
+)
+
+// How long the ids of committed puts are kept, and how much of their facts.
+const (
+	keptPuts     = 10_000
+	keptPutTime  = 24 * time.Hour
+	keptPutBytes = 64 << 20 // of facts; past it a put's facts are kept without its columns
+)
+
+// putIDs knows which puts have been committed or are under way, by their ids.
+type putIDs struct {
+	now func() time.Time
+
+	mu    sync.Mutex // no other lock is taken under it
+	byID  map[string]*namedPut
+	done  list.List // of *namedPut, those that are committed, in order of their commits
+	bytes int64
+}
+
+type namedPut struct {
+	id    string
+	over  chan struct{} // closed when it is committed or aborted
+	at    time.Time     // of the commit
+	facts []byte        // nil while it is under way
+}
+
+func newPutIDs(now func() time.Time) *putIDs { return &putIDs{now: now, byID: map[string]*namedPut{}} }
+
+// PutClaim is the right to be the one put of an id. Its owner ends it by Done or Abort; what comes second does nothing.
+type PutClaim struct {
+	ids *putIDs
+	put *namedPut
+}
+
+// claim gives a claim on an id or, where a put of that id has been committed, its facts. It waits for one that is under
+// way. The error is the context's.
+func (s *putIDs) claim(ctx context.Context, id string) (*PutClaim, []byte, error) {
+	for {
+		s.mu.Lock()
+		s.forget()
+		p := s.byID[id]
+		if p == nil {
+			p = &namedPut{id: id, over: make(chan struct{})}
+			s.byID[id] = p
+			s.mu.Unlock()
+			return &PutClaim{s, p}, nil, nil
+		}
+		facts := p.facts
+		s.mu.Unlock()
+		if facts != nil {
+			return nil, facts, nil
+		}
+		select {
+		case <-p.over:
+		case <-ctx.Done():
+			return nil, nil, context.Cause(ctx)
+		}
+	}
+}
+
+// known gives the facts of a committed put.
+func (s *putIDs) known(id string) ([]byte, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.forget()
+	p := s.byID[id]
+	if p == nil || p.facts == nil {
+		return nil, false
+	}
+	return p.facts, true
+}
+
+// forget drops what is too old or too much. The lock is held.
+func (s *putIDs) forget() {
+	for e := s.done.Front(); e != nil; e = s.done.Front() {
+		p := e.Value.(*namedPut)
+		if s.done.Len() <= keptPuts && s.now().Sub(p.at) < keptPutTime {
+			return
+		}
+		s.done.Remove(e)
+		delete(s.byID, p.id)
+		s.bytes -= int64(len(p.facts))
+	}
+}
+
+// Done tells that the put has been committed. Whoever sends it again is answered with its facts; short ones are kept in
+// their place while there are very many. A nil claim is that of a put without an id: there is nothing to do.
+func (c *PutClaim) Done(facts []byte, short func() []byte) {
+	if c == nil {
+		return
+	}
+	s := c.ids
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !c.ended() {
+		c.put.facts = facts
+		if s.bytes+int64(len(facts)) > keptPutBytes {
+			c.put.facts = short()
+		}
+		s.bytes += int64(len(c.put.facts))
+		c.put.at = s.now()
+		s.done.PushBack(c.put)
+		close(c.put.over)
+		s.forget()
+	}
+}
+
+// Abort tells that the put has failed: its id is free again. After Done it does nothing.
+func (c *PutClaim) Abort() {
+	if c == nil {
+		return
+	}
+	c.ids.mu.Lock()
+	defer c.ids.mu.Unlock()
+	if !c.ended() {
+		delete(c.ids.byID, c.put.id)
+		close(c.put.over)
+	}
+}
+
+func (c *PutClaim) ended() bool {
+	select {
+	case <-c.put.over:
+		return true
+	default:
+		return false
+	}
+}
+
+// ClaimPut claims an id for a put to a dataset. It waits while another put of that id is under way; if that one is
+// committed, now or in the last while, there is no claim, and its facts are what the new one is to be answered with.
+// Otherwise the caller ends the claim. The error is the context's.
+func (c *Catalog) ClaimPut(ctx context.Context, dataset, id string) (*PutClaim, []byte, error) {
+	return c.puts.claim(ctx, putName(dataset, id))
+}
+
+// putName is what an id is known by: names of datasets have no control characters.
+func putName(dataset, id string) string { return dataset + "\x00" + id }

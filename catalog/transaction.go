@@ -1,0 +1,319 @@
+package catalog
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/flightcache/flightcache/arrowipc"
+)
+
+// maxStaged is how many puts one transaction holds.
+const maxStaged = 100_000
+
+// transactions are those that are open.
+type transactions struct {
+	mu   sync.Mutex // no other lock is taken under it
+	byID map[string]*Transaction
+	most int
+}
+
+// Transaction gathers puts to one dataset until they are committed as one generation, or discarded. It is safe for
+// concurrent use.
+type Transaction struct {
+	ID      string
+	Dataset string
+	Mode    Mode
+	Expires time.Time // when it is aborted
+
+	c   *Catalog
+	end deadline
+	ids *putIDs
+
+	mu    sync.Mutex // before Catalog.mu
+	over  bool       // committed or aborted
+	parts []part     // in order of completion
+}
+
+// part is one completed put of a transaction, which owns a reference to each batch.
+type part struct {
+	id      string
+	schema  *arrowipc.Schema
+	batches []Batch
+	codec   string
+	order   *Order
+	ttl     time.Duration
+	pin     *bool
+}
+
+func (p *part) release() {
+	for _, b := range p.batches {
+		b.Release()
+	}
+}
+
+// BeginTransaction opens a transaction that is aborted after so long. ErrExists for Create, which Commit checks again;
+// ErrTooMany.
+func (c *Catalog) BeginTransaction(dataset string, mode Mode, period time.Duration) (*Transaction, error) {
+	probe := &Put{name: dataset, mode: mode}
+	if mode == Create {
+		c.mu.RLock()
+		err := probe.check(c.live(dataset), ErrSchemaMismatch)
+		c.mu.RUnlock()
+		if err != nil {
+			return nil, err
+		}
+	}
+	t := &Transaction{
+		ID: rand.Text(), Dataset: dataset, Mode: mode, Expires: c.now().Add(period), c: c, ids: newPutIDs(c.now),
+	}
+	t.end.lapse = func() { t.Abort() }
+	s := &c.transactions
+	s.mu.Lock()
+	full := len(s.byID) >= s.most
+	if !full {
+		s.byID[t.ID] = t
+	}
+	s.mu.Unlock()
+	if full {
+		return nil, fmt.Errorf("%w: %d transactions are open; commit or abort one", ErrTooMany, s.most)
+	}
+	c.deadlines.set(&t.end, t.Expires)
+	return t, nil
+}
+
+// Transaction gives the open transaction of this name, if it was begun for this dataset. An empty dataset is not
+// compared. ErrNoTransaction.
+func (c *Catalog) Transaction(dataset, id string) (*Transaction, error) {
+	c.transactions.mu.Lock()
+	t := c.transactions.byID[id]
+	c.transactions.mu.Unlock()
+	if t == nil || !t.Expires.After(c.now()) || dataset != "" && dataset != t.Dataset {
+		return nil, noTransaction(dataset, id)
+	}
+	return t, nil
+}
+
+func noTransaction(dataset, id string) error {
+	return fmt.Errorf("%w: %q of dataset %q; it was committed, aborted or took too long: begin another", ErrNoTransaction, id, dataset)
+}
+
+// ClaimPut is Catalog.ClaimPut for the puts of the transaction.
+func (t *Transaction) ClaimPut(ctx context.Context, id string) (*PutClaim, []byte, error) {
+	return t.ids.claim(ctx, id)
+}
+
+// Begin is Catalog.Begin for a put of the transaction. Its schema has to be that of the puts that have been completed
+// before, too. The put is ended by Stage.
+func (t *Transaction) Begin(schema *arrowipc.Schema) (*Put, error) {
+	p, err := t.c.Begin(t.Dataset, t.Mode, schema)
+	if err != nil {
+		return nil, err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	p.transaction = t
+	if err := t.agree(schema, ErrSchemaMismatch); err != nil {
+		return nil, err
+	}
+	if p.sorted == nil && t.Mode != Append && len(t.parts) > 0 && t.parts[0].order != nil {
+		p.sorted = t.parts[0].order.SortedBy
+	}
+	return p, nil
+}
+
+// agree compares a schema with that of the first completed put. The lock is held.
+func (t *Transaction) agree(schema *arrowipc.Schema, mismatch error) error {
+	if len(t.parts) == 0 {
+		return nil
+	}
+	if d := t.parts[0].schema.Diff(schema); d != "" {
+		return fmt.Errorf("%w: put to %q in transaction %s, whose first put has another: %s", mismatch, t.Dataset, t.ID, d)
+	}
+	return nil
+}
+
+// Staged are the facts of one put of a transaction, under the keys of Facts. Nothing of it is visible.
+type Staged struct {
+	Dataset      string `json:"dataset"`
+	Transaction  string `json:"transaction"`
+	PutID        string `json:"put_id,omitempty"`
+	Rows         int64  `json:"rows"`
+	Batches      int    `json:"batches"`
+	DecodedBytes int64  `json:"decoded_bytes"`
+	StoredBytes  int64  `json:"stored_bytes"`
+	Codec        string `json:"codec"`
+}
+
+// Stage completes a put that Transaction.Begin began, under its id or "". It gives the put's facts as JSON. On success the
+// transaction owns the caller's reference to every batch; on an error the caller keeps them. ErrNoTransaction; ErrConflict
+// when the schema is not that of a put which was completed meanwhile; ErrTooMany.
+func (p *Put) Stage(batches []Batch, codec string, order *Order, id string) ([]byte, error) {
+	t := p.transaction
+	g := p.c.newGeneration(p.name, p.schema, arrowipc.RowColumns(p.schema.Layout.Columns), codec)
+	g.add(addUp(batches, p.schema.Layout, g.RowColumns))
+	facts, err := json.Marshal(Staged{
+		Dataset: t.Dataset, Transaction: t.ID, PutID: id, Rows: g.Rows, Batches: len(batches), DecodedBytes: g.Decoded,
+		StoredBytes: g.Stored, Codec: codec,
+	})
+	if err != nil {
+		return nil, err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.over || !t.Expires.After(p.c.now()) {
+		return nil, noTransaction(t.Dataset, t.ID)
+	}
+	if err := t.agree(p.schema, ErrConflict); err != nil {
+		return nil, err
+	}
+	if len(t.parts) >= maxStaged {
+		return nil, fmt.Errorf("%w: the transaction has %d puts; commit it", ErrTooMany, len(t.parts))
+	}
+	t.parts = append(t.parts, part{id, p.schema, batches, codec, order, p.TTL, p.Pin})
+	return facts, nil
+}
+
+// CommitTransaction makes the puts of a transaction visible as one new generation and gives its facts as JSON, not to be
+// modified. The puts named are kept, in their order, and all others discarded; nil keeps all, in order of their
+// completion. Of a TTL and a pin, the last that is given counts. A commit that is sent again is answered as the first one
+// was. ErrNoTransaction; ErrIncomplete when a named put has not been completed, or none is left; ErrExists and
+// ErrConflict as from Put.Commit: the transaction then stays open.
+func (c *Catalog) CommitTransaction(dataset, id string, puts []string) ([]byte, error) {
+	t, err := c.Transaction(dataset, id)
+	if err != nil {
+		if facts, again := c.puts.known(commitName(dataset, id)); again {
+			return facts, nil
+		}
+		return nil, err
+	}
+	g, discarded, err := t.commit(puts)
+	for _, p := range discarded {
+		p.release()
+	}
+	if err != nil {
+		if facts, again := c.puts.known(commitName(dataset, id)); again {
+			return facts, nil
+		}
+		return nil, err
+	}
+	defer g.Release()
+	return g.FactsJSON(), nil
+}
+
+// commitName is what a commit is known by among the puts: as a dataset's name is never empty, no put has such a one.
+func commitName(dataset, id string) string { return "\x00" + dataset + "\x00" + id }
+
+// commit publishes, and gives the parts that are to be released without the lock. The generation is acquired.
+func (t *Transaction) commit(puts []string) (*Generation, []part, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.over {
+		return nil, nil, noTransaction(t.Dataset, t.ID)
+	}
+	kept, discarded, err := t.choose(puts)
+	if err != nil {
+		return nil, nil, err
+	}
+	p := &Put{c: t.c, name: t.Dataset, mode: t.Mode, schema: kept[0].schema}
+	var batches []Batch
+	order := kept[0].order
+	for i, k := range kept {
+		batches = append(batches, k.batches...)
+		if i > 0 {
+			order = order.then(k.order)
+		}
+		if k.ttl != 0 {
+			p.TTL = k.ttl
+		}
+		if k.pin != nil {
+			p.Pin = k.pin
+		}
+	}
+	g, err := p.Commit(batches, kept[len(kept)-1].codec, order)
+	if err != nil {
+		return nil, nil, err
+	}
+	if claim, _, err := t.c.puts.claim(context.Background(), commitName(t.Dataset, t.ID)); err == nil {
+		claim.Done(g.FactsJSON(), g.BriefJSON)
+	}
+	t.close()
+	return g, discarded, nil
+}
+
+// choose parts the puts into those to keep, in order, and those to discard. The lock is held.
+func (t *Transaction) choose(puts []string) (kept, discarded []part, err error) {
+	if puts == nil {
+		kept = t.parts
+	} else {
+		places := make(map[string]int, len(t.parts))
+		for i, p := range t.parts {
+			if p.id != "" {
+				places[p.id] = i
+			}
+		}
+		chosen := make([]bool, len(t.parts))
+		for _, id := range puts {
+			i, there := places[id]
+			if !there || chosen[i] {
+				return nil, nil, fmt.Errorf("%w: it has no completed put %q, or one named twice; put it first, or leave it out", ErrIncomplete, id)
+			}
+			chosen[i] = true
+			kept = append(kept, t.parts[i])
+		}
+		for i, p := range t.parts {
+			if !chosen[i] {
+				discarded = append(discarded, p)
+			}
+		}
+	}
+	if len(kept) == 0 {
+		return nil, nil, fmt.Errorf("%w: no put of transaction %s of %q is to be kept; abort it, or put first", ErrIncomplete, t.ID, t.Dataset)
+	}
+	return kept, discarded, nil
+}
+
+// close takes the transaction out. The lock is held.
+func (t *Transaction) close() {
+	t.over, t.parts = true, nil
+	t.c.deadlines.remove(&t.end)
+	t.c.transactions.mu.Lock()
+	delete(t.c.transactions.byID, t.ID)
+	t.c.transactions.mu.Unlock()
+}
+
+// Abort discards the transaction and tells whether it was open.
+func (t *Transaction) Abort() bool {
+	t.mu.Lock()
+	open, parts := !t.over, t.parts
+	if open {
+		t.close()
+	}
+	t.mu.Unlock()
+	for _, p := range parts {
+		p.release()
+	}
+	return open
+}
+
+func (c *Catalog) abortTransactions() {
+	c.transactions.mu.Lock()
+	open := make([]*Transaction, 0, len(c.transactions.byID))
+	for _, t := range c.transactions.byID {
+		open = append(open, t)
+	}
+	c.transactions.mu.Unlock()
+	for _, t := range open {
+		t.Abort()
+	}
+}
+
+// Transactions is the number of open transactions.
+func (c *Catalog) Transactions() int {
+	c.transactions.mu.Lock()
+	defer c.transactions.mu.Unlock()
+	return len(c.transactions.byID)
+}

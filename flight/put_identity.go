@@ -1,0 +1,67 @@
+package flight
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/flightcache/flightcache/catalog"
+)
+
+// identify finds the transaction that the put belongs to and claims its put_id. It waits for a put of the same id that is
+// under way; no memory is held meanwhile.
+func (p *put) identify(ctx context.Context) (err error) {
+	dataset, id := string(p.command.Dataset), p.command.PutID
+	if p.command.Transaction != "" {
+		if p.transaction, err = p.server.catalog.Transaction(dataset, p.command.Transaction); err != nil {
+			return err
+		}
+		if m := p.command.Mode; m != "" && commitMode(m) != p.transaction.Mode {
+			return fmt.Errorf("%w: the put says %s; leave the mode out", catalog.ErrMode, m)
+		}
+	}
+	switch {
+	case id == "":
+	case p.transaction != nil:
+		p.named, p.before, err = p.transaction.ClaimPut(ctx, id)
+	default:
+		p.named, p.before, err = p.server.catalog.ClaimPut(ctx, dataset, id)
+	}
+	return err
+}
+
+// skip receives the rest of a put that was committed before, and forgets it.
+func (p *put) skip() error {
+	var m discarded
+	for {
+		switch err := p.stream.RecvMsg(&m); {
+		case errors.Is(err, io.EOF):
+			p.reading = false
+			return nil
+		case err != nil:
+			p.reading = false
+			return err
+		}
+	}
+}
+
+// publish commits what was stored, or completes it within its transaction, and gives its facts.
+func (p *put) publish(stored []catalog.Batch) ([]byte, error) {
+	if p.transaction != nil {
+		facts, err := p.commit.Stage(stored, p.codec(), p.order(), p.command.PutID)
+		if err != nil {
+			return nil, err
+		}
+		p.named.Done(facts, func() []byte { return facts })
+		return facts, nil
+	}
+	g, err := p.commit.Commit(stored, p.codec(), p.order())
+	if err != nil {
+		return nil, err
+	}
+	defer g.Release()
+	facts := g.FactsJSON()
+	p.named.Done(facts, g.BriefJSON)
+	return facts, nil
+}
