@@ -3,6 +3,7 @@ package flight
 import (
 	"errors"
 	"io"
+	"strings"
 	"testing"
 	"time"
 
@@ -68,6 +69,22 @@ func TestRefusalReachesAClientThatGoesOnWriting(t *testing.T) {
 	f.settles(stored)
 	if got := tableOf(t, f.get("there")); got.rows() != 10 {
 		t.Errorf("%d rows, want the 10 that were there", got.rows())
+	}
+}
+
+// A put whose command cannot be read names no dataset, and the refusal none either.
+func TestRefusalOfAnUnreadableCommand(t *testing.T) {
+	f := start(t)
+	for command, wants := range map[string]string{
+		`{"dataset":"d","mod":"create"}`: `"mod"`,
+		`{"dataset":7}`:                  "dataset",
+		`{`:                              "JSON",
+	} {
+		_, err := f.send(described(byCommand(command), messagesOf(t, numbers(constant(1), 10))))
+		wantStatus(t, err, codes.InvalidArgument, wants)
+		if strings.Contains(status.Convert(err).Message(), `dataset ""`) {
+			t.Errorf("command %s: %v", command, err)
+		}
 	}
 }
 

@@ -82,6 +82,7 @@ var statusTable = []struct {
 	{errRows, codes.InvalidArgument},
 	// A stored body that does not decode is the server's loss; one that arrives so is wrapped in ErrInvalidBatch.
 	{compress.ErrCorrupt, codes.DataLoss},
+	{compress.ErrLimit, codes.DataLoss},
 }
 
 // toStatus turns an error into the one that a handler returns. An error that is a status already, as those of gRPC's
@@ -101,10 +102,10 @@ func toStatus(err error) error {
 	return status.Error(codes.Internal, err.Error())
 }
 
-// inDataset puts the dataset's name before an error.
+// inDataset puts the dataset's name before an error, if it is known: a command that cannot be read names none.
 func inDataset(name descriptors.Name, err error) error {
-	if err == nil {
-		return nil
+	if err == nil || name == "" {
+		return err
 	}
 	return fmt.Errorf("dataset %q: %w", name, err)
 }

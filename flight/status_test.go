@@ -62,7 +62,7 @@ var wantCodes = map[string]struct {
 
 	"compress.ErrCorrupt":      {compress.ErrCorrupt, codes.DataLoss},
 	"compress.ErrNotOneFrame":  {compress.ErrNotOneFrame, codes.DataLoss},
-	"compress.ErrLimit":        {compress.ErrLimit, codes.Internal},
+	"compress.ErrLimit":        {compress.ErrLimit, codes.DataLoss},
 	"compress.ErrLevel":        {compress.ErrLevel, codes.Internal},
 	"compress.ErrReleased":     {compress.ErrReleased, codes.Internal},
 	"compress.ErrUnknownCodec": {compress.ErrUnknownCodec, codes.Internal},
