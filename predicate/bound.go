@@ -217,7 +217,7 @@ func absorb(args []bound, join func(a, b tri) tri) []bound {
 				l, other = other, l
 			}
 			if l.flat() {
-				out[at] = &leaf{l.column, other.set, l.outcomes.join(other.outcomes, join)}
+				out[at] = &leaf{l.column, other.set, l.join(other.outcomes, join)}
 				continue
 			}
 		}
