@@ -30,14 +30,17 @@ type Batch struct {
 	refs     atomic.Int64
 }
 
-// newBatch takes the body over. The caller owns the one reference.
-func (s *Store) newBatch(l *arrowipc.Layout, h arrowipc.RecordBatch, c compress.Codec, decoded []int64, measured []statistics.Column, body arena.Block) *Batch {
+// newBatch takes the body over, also where it fails. The caller owns the one reference.
+func (s *Store) newBatch(m lender, l *arrowipc.Layout, h arrowipc.RecordBatch, c compress.Codec, decoded []int64, measured []statistics.Column, body arena.Block) (*Batch, error) {
 	h.Compression = arrowipc.Compression(c)
 	b := &Batch{store: s, layout: l, header: h, codec: c, decoded: decoded, measured: measured, body: body}
 	b.stored = storedByNode(l, &h)
 	b.refs.Store(1)
-	s.facts.Add(b.factBytes())
-	return b
+	if err := m.count(b.factBytes()); err != nil {
+		Free(&b.body)
+		return nil, err
+	}
+	return b, nil
 }
 
 // factBytes is what the batch takes on the Go heap, to within a few words.
@@ -114,7 +117,10 @@ func (b *Batch) Release() {
 }
 
 func (b *Batch) free() {
-	b.store.facts.Add(-b.factBytes())
+	b.store.budget.facts.Add(-b.factBytes())
+	if b.body.B == nil {
+		b.store.budget.freed() // else the arena tells
+	}
 	Free(&b.body)
 	for _, d := range b.dicts {
 		d.Release()

@@ -80,17 +80,17 @@ func (c *chain) append(values *plainBatch, block *arena.Block) {
 
 // replace takes the values of a replacement, of which what the chain has already is not kept twice. It reports false,
 // and takes nothing, if they do not begin with the chain's.
-func (c *chain) replace(s *Store, values *plainBatch) (bool, error) {
+func (c *chain) replace(s *Store, m lender, values *plainBatch) (bool, error) {
 	if values.rows < c.rows {
 		return false, nil
 	}
-	if same, err := c.begins(s, values); !same || err != nil {
+	if same, err := c.begins(m, values); !same || err != nil {
 		return false, err
 	}
 	if values.rows == c.rows {
 		return true, nil
 	}
-	block, tail, err := s.flatten(c.layout.Values.Columns, []run{{b: values, from: c.rows, n: values.rows - c.rows}})
+	block, tail, err := s.flatten(m, c.layout.Values.Columns, []run{{b: values, from: c.rows, n: values.rows - c.rows}})
 	if err != nil {
 		return false, err
 	}
@@ -99,7 +99,7 @@ func (c *chain) replace(s *Store, values *plainBatch) (bool, error) {
 }
 
 // begins reports whether the chain's values are the first of these, compared in canonical form, byte by byte.
-func (c *chain) begins(s *Store, values *plainBatch) (bool, error) {
+func (c *chain) begins(m lender, values *plainBatch) (bool, error) {
 	if c.rows == 0 {
 		return true, nil
 	}
@@ -115,12 +115,12 @@ func (c *chain) begins(s *Store, values *plainBatch) (bool, error) {
 	if !slices.Equal(old.nodes, first.nodes) || !slices.Equal(old.variadic, first.variadic) || !slices.Equal(old.buffers, first.buffers) {
 		return false, nil // most that differ do so in a length
 	}
-	a, err := s.Alloc(int(old.bodyLen))
+	a, err := m.alloc(old.bodyLen)
 	if err != nil {
 		return false, err
 	}
 	defer Free(&a)
-	b, err := s.Alloc(int(first.bodyLen))
+	b, err := m.alloc(first.bodyLen)
 	if err != nil {
 		return false, err
 	}
@@ -131,7 +131,7 @@ func (c *chain) begins(s *Store, values *plainBatch) (bool, error) {
 }
 
 // flatten writes runs as one canonical batch into a block, which the caller frees.
-func (s *Store) flatten(columns []*arrowipc.Column, runs []run) (arena.Block, *plainBatch, error) {
+func (s *Store) flatten(m lender, columns []*arrowipc.Column, runs []run) (arena.Block, *plainBatch, error) {
 	plan, err := concatSize(columns, runs)
 	if err != nil {
 		return arena.Block{}, nil, err
@@ -139,7 +139,7 @@ func (s *Store) flatten(columns []*arrowipc.Column, runs []run) (arena.Block, *p
 	if plan.bodyLen > s.opts.MaxDecoded {
 		return arena.Block{}, nil, fmt.Errorf("%w: it takes %d plain bytes, at most %d are taken", ErrTooLarge, plan.bodyLen, s.opts.MaxDecoded)
 	}
-	block, err := s.Alloc(int(plan.bodyLen))
+	block, err := m.alloc(plan.bodyLen)
 	if err != nil {
 		return arena.Block{}, nil, err
 	}
@@ -163,7 +163,7 @@ func (c *chain) keptRuns() []run {
 }
 
 // store keeps the chain's values as a dictionary: all, or only those that are noted as used.
-func (c *chain) store(s *Store, codec compress.Codec, level int, onlyUsed bool) error {
+func (c *chain) store(s *Store, m lender, codec compress.Codec, level int, onlyUsed bool) error {
 	if o := c.origin; o != nil && !onlyUsed && o.whole && o.kept == c.kept {
 		o.dict.Retain()
 		c.dict, c.whole = o.dict, true
@@ -181,7 +181,7 @@ func (c *chain) store(s *Store, codec compress.Codec, level int, onlyUsed bool) 
 	if plan.bodyLen > s.opts.MaxDecoded {
 		return fmt.Errorf("%w: dictionary %d takes %d bytes, at most %d are taken", ErrTooLarge, c.layout.ID, plan.bodyLen, s.opts.MaxDecoded)
 	}
-	block, err := s.Alloc(int(plan.bodyLen))
+	block, err := m.alloc(plan.bodyLen)
 	if err != nil {
 		return err
 	}
@@ -189,14 +189,19 @@ func (c *chain) store(s *Store, codec compress.Codec, level int, onlyUsed bool) 
 	header := arrowipc.RecordBatch{Rows: plan.rows, Nodes: plain.nodes, Buffers: buffers, Variadic: plain.variadic}
 	decoded := decodedByNode(l, &plain)
 	if codec != compress.None {
-		body, err := s.encodeBody(&header, plain.bufs, codec, level)
+		body, err := s.encodeBody(m, &header, plain.bufs, codec, level)
 		Free(&block)
 		if err != nil {
 			return err
 		}
 		block = body
 	}
-	c.dict = s.dictionaries.intern(c.layout.ID, s.newBatch(l, header, codec, decoded, nil, block))
+	values, err := s.newBatch(m, l, header, codec, decoded, nil, block)
+	if err != nil {
+		return err
+	}
+	values.body.Move(nil) // another put may come to share it
+	c.dict = s.dictionaries.intern(c.layout.ID, values)
 	c.whole = !onlyUsed
 	return nil
 }

@@ -12,7 +12,7 @@ func (c *chain) scattered() bool { return len(c.values.parts)-c.settledParts >= 
 
 // consolidate puts the parts together that came since it was last called, or leaves them be where they are large. Nobody
 // may be reading the chain's values.
-func (c *chain) consolidate(s *Store) error {
+func (c *chain) consolidate(s *Store, m lender) error {
 	v := c.values
 	first := c.settledParts
 	runs := v.runs()[first:]
@@ -24,7 +24,7 @@ func (c *chain) consolidate(s *Store) error {
 		c.settledParts, c.settledBlocks = len(v.parts), len(c.blocks)
 		return nil
 	}
-	block, part, err := s.flatten(c.layout.Values.Columns, runs)
+	block, part, err := s.flatten(m, c.layout.Values.Columns, runs)
 	if err != nil {
 		return err
 	}

@@ -159,7 +159,7 @@ func (d *dictionaries) close(in *Ingest) error {
 			continue
 		}
 		sparse := c.sparse()
-		if err := c.store(d.store, in.opts.Codec, in.opts.Level, sparse); err != nil {
+		if err := c.store(d.store, in.memory(false), in.opts.Codec, in.opts.Level, sparse); err != nil {
 			return err
 		}
 		if sparse {

@@ -7,12 +7,13 @@ import (
 	"github.com/flightcache/flightcache/arrowipc"
 	"github.com/flightcache/flightcache/batchstore/arena"
 	"github.com/flightcache/flightcache/compress"
+	"github.com/flightcache/flightcache/statistics"
 )
 
 // encode turns a group's sources into stored batches: it decodes what came compressed, checks it, keeps it as it lies
 // where that will do, and else cuts or joins it. It runs on a worker. The sources keep what was not taken over.
 func (in *Ingest) encode(g *group) (out []*Batch, err error) {
-	s, sources := in.store, g.sources
+	s, sources, m := in.store, g.sources, in.memory(true)
 	runs := make([]run, len(sources))
 	var decoded []arena.Block
 	defer func() {
@@ -31,9 +32,9 @@ func (in *Ingest) encode(g *group) (out []*Batch, err error) {
 		if src.header.Compression == arrowipc.Uncompressed {
 			b.bufs = sliceBuffers(src.body.B, src.header.Buffers)
 		} else {
-			block, err := s.decodePlain(b, src.header.Buffers, src.body.B, compress.Codec(src.header.Compression))
+			block, err := s.decodePlain(m, b, src.header.Buffers, src.body.B, compress.Codec(src.header.Compression))
 			if err != nil {
-				return nil, batchError(src.index, fmt.Errorf("%w: %w", ErrInvalidBatch, err))
+				return nil, batchError(src.index, invalid(err))
 			}
 			decoded = append(decoded, block)
 			in.decoded.Add(src.decoded)
@@ -47,7 +48,7 @@ func (in *Ingest) encode(g *group) (out []*Batch, err error) {
 		runs[i] = run{b: b, from: 0, n: b.rows}
 	}
 	e := &builder{
-		store: s, columns: in.layout.Columns, values: g.decode, dictionaries: g.values, measurer: in.measurer, stored: in.stored,
+		store: s, memory: m, columns: in.layout.Columns, values: g.decode, dictionaries: g.values, measurer: in.measurer, stored: in.stored,
 		message: in.most, codec: in.opts.Codec, level: in.opts.Level, encoded: &in.encoded, at: g.at,
 	}
 	if len(in.keys) > 0 {
@@ -91,13 +92,13 @@ func (in *Ingest) keep(e *builder, src *arrival, b *plainBatch) error {
 	}
 	body := src.body
 	src.body = arena.Block{}
-	e.append(b, in.store.newBatch(in.layout, *src.header, arrived, decodedByNode(in.layout, b), measured, body))
-	return nil
+	return e.append(b, *src.header, arrived, measured, body)
 }
 
 // builder makes stored batches out of runs of plain rows.
 type builder struct {
 	store   *Store
+	memory  lender
 	columns []*arrowipc.Column          // of the runs
 	values  map[int64]*dictionaryValues // dictionaries to be decoded
 
@@ -170,25 +171,23 @@ func (e *builder) one(runs []run) error {
 				ErrTooLarge, s.opts.MaxDecoded)
 		}
 	}
-	block, err := s.Alloc(int(plan.bodyLen))
+	block, err := e.memory.alloc(plan.bodyLen)
 	if err != nil {
 		return err
 	}
 	plain, buffers := plan.write(block.B)
 	header := arrowipc.RecordBatch{Rows: rows, Nodes: plain.nodes, Buffers: buffers, Variadic: plain.variadic}
-	decoded := decodedByNode(e.stored, &plain)
 	measured, err := e.measurer.measure(&plain, e.dictionaries)
 	if err != nil {
 		Free(&block)
 		return err
 	}
 	if e.codec == compress.None {
-		e.append(&plain, s.newBatch(e.stored, header, compress.None, decoded, measured, block))
-		return nil
+		return e.append(&plain, header, compress.None, measured, block)
 	}
 	defer Free(&block)
 	e.encoded.Add(plain.bytes())
-	body, err := s.encodeBody(&header, plain.bufs, e.codec, e.level)
+	body, err := s.encodeBody(e.memory, &header, plain.bufs, e.codec, e.level)
 	if err != nil {
 		return err
 	}
@@ -198,27 +197,31 @@ func (e *builder) one(runs []run) error {
 			return e.split(runs, rows, parts)
 		}
 	}
-	e.append(&plain, s.newBatch(e.stored, header, e.codec, decoded, measured, body))
-	return nil
+	return e.append(&plain, header, e.codec, measured, body)
 }
 
-// append takes a batch that was made of plain rows.
-func (e *builder) append(plain *plainBatch, b *Batch) {
+// append makes a batch of a body, which it takes over also where it fails; plain are the batch's rows.
+func (e *builder) append(plain *plainBatch, h arrowipc.RecordBatch, c compress.Codec, measured []statistics.Column, body arena.Block) error {
+	b, err := e.store.newBatch(e.memory, e.stored, h, c, decodedByNode(e.stored, plain), measured, body)
+	if err != nil {
+		return err
+	}
 	b.metadata, e.metadata = e.metadata, nil
 	e.out = append(e.out, b)
 	if e.order == nil || e.orderErr != nil {
-		return
+		return nil
 	}
 	var piece edges
 	if piece, e.orderErr = e.order.batch(e.measurer, plain, e.dictionaries, e.at); e.orderErr == nil {
 		e.edges = append(e.edges, piece)
 		e.at += piece.rows
 	}
+	return nil
 }
 
 // encodeBody encodes each buffer by itself, one behind the other at multiples of 8, and sets the header's buffers to
 // where they lie. The caller owns the body.
-func (s *Store) encodeBody(h *arrowipc.RecordBatch, bufs [][]byte, c compress.Codec, level int) (arena.Block, error) {
+func (s *Store) encodeBody(m lender, h *arrowipc.RecordBatch, bufs [][]byte, c compress.Codec, level int) (arena.Block, error) {
 	enc, err := s.codecs.Encoder(c, level)
 	if err != nil {
 		return arena.Block{}, err
@@ -239,7 +242,7 @@ func (s *Store) encodeBody(h *arrowipc.RecordBatch, bufs [][]byte, c compress.Co
 		}
 	}
 	*work = out
-	block, err := s.Alloc(len(out))
+	block, err := m.alloc(int64(len(out)))
 	if err != nil {
 		return arena.Block{}, err
 	}

@@ -25,6 +25,8 @@ type IngestOptions struct {
 	KeepBatches bool
 	// DecodeDictionaries stores values in place of indices. The put's batches then have the schema without dictionaries.
 	DecodeDictionaries bool
+	// Claim is what the put is charged to, a put's; it outlives the ingest. Nil: nobody's, and nothing waits for room.
+	Claim *Claim
 }
 
 // Ingest turns the batches of one put into stored ones. It belongs to one goroutine. Every Ingest ends with Finish or
@@ -204,11 +206,9 @@ func (in *Ingest) submit(ctx context.Context, sources []*arrival) error {
 	if in.opts.DecodeDictionaries {
 		g.decode = g.values
 	}
-	select {
-	case in.ahead <- struct{}{}:
-	case <-ctx.Done():
+	if err := in.place(ctx); err != nil {
 		g.free()
-		return context.Cause(ctx)
+		return err
 	}
 	number := int64(len(in.groups))
 	g.at = in.submitted
@@ -217,9 +217,13 @@ func (in *Ingest) submit(ctx context.Context, sources []*arrival) error {
 	}
 	in.groups = append(in.groups, g)
 	in.running.Add(1)
+	in.count(1)
 	job := func() {
 		defer in.running.Done()
-		defer func() { <-in.ahead }()
+		defer func() {
+			in.count(-1)
+			<-in.ahead
+		}()
 		defer g.free()
 		if number > in.failed.Load() {
 			return
@@ -241,6 +245,7 @@ func (in *Ingest) submit(ctx context.Context, sources []*arrival) error {
 	case <-ctx.Done():
 		g.free()
 		<-in.ahead
+		in.count(-1)
 		in.running.Done()
 		return context.Cause(ctx)
 	}
@@ -267,7 +272,7 @@ func (g *group) free() {
 // everything has been given back.
 func (in *Ingest) Finish(ctx context.Context) ([]*Batch, error) {
 	err := in.flush(ctx)
-	in.running.Wait()
+	in.join()
 	if err == nil {
 		err = in.firstError()
 	}
@@ -287,6 +292,9 @@ func (in *Ingest) Finish(ctx context.Context) ([]*Batch, error) {
 	for _, g := range in.groups {
 		out = append(out, g.batches...)
 	}
+	for _, b := range out {
+		b.body.Move(nil) // it is not the put's any more
+	}
 	return out, nil
 }
 
@@ -301,6 +309,9 @@ func (in *Ingest) Abort() {
 	}
 	in.over = true
 	in.fail(-1) // what is queued need not be done
+	if c := in.opts.Claim; c != nil {
+		c.cancel(context.Canceled) // nor what waits for memory
+	}
 	in.running.Wait()
 	for _, s := range in.pending {
 		s.free()
@@ -317,7 +328,7 @@ func (in *Ingest) Abort() {
 // firstError is the error of the earliest batch that failed, as far as is known. It waits for the groups under way:
 // which of them fails first is chance, which batch is named should not be.
 func (in *Ingest) firstError() error {
-	in.running.Wait()
+	in.join()
 	for _, g := range in.groups {
 		if g.err != nil {
 			return g.err

@@ -51,7 +51,7 @@ func (in *Ingest) addDictionary(ctx context.Context, m *arrowipc.Message, src *a
 		c = d.begin(ordinal)
 		c.append(values, &src.body)
 	default:
-		extends, err := c.replace(in.store, values)
+		extends, err := c.replace(in.store, in.memory(false), values)
 		if err != nil {
 			return err
 		}
@@ -65,8 +65,8 @@ func (in *Ingest) addDictionary(ctx context.Context, m *arrowipc.Message, src *a
 		}
 	}
 	if c.scattered() {
-		in.running.Wait() // workers read the parts
-		if err := c.consolidate(in.store); err != nil {
+		in.join() // workers read the parts
+		if err := c.consolidate(in.store, in.memory(false)); err != nil {
 			return err
 		}
 	}
@@ -90,9 +90,9 @@ func (in *Ingest) dictionaryBatch(l *arrowipc.Layout, m *arrowipc.Message, src *
 	if m.Batch.Compression == arrowipc.Uncompressed {
 		values.bufs = sliceBuffers(src.body.B, m.Batch.Buffers)
 	} else {
-		block, err := in.store.decodePlain(values, m.Batch.Buffers, src.body.B, compress.Codec(m.Batch.Compression))
+		block, err := in.store.decodePlain(in.memory(false), values, m.Batch.Buffers, src.body.B, compress.Codec(m.Batch.Compression))
 		if err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrInvalidBatch, err)
+			return nil, invalid(err)
 		}
 		src.free()
 		src.body = block

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"time"
 
 	"github.com/flightcache/flightcache/arrowipc"
 	"github.com/flightcache/flightcache/batchstore/arena"
@@ -30,6 +31,12 @@ type Options struct {
 	// MaxDecoded bounds what one received batch may decode to, in bytes; default 1 GiB.
 	MaxDecoded int64
 
+	// Memory is the budget: the most bytes of bodies, facts and statistics, of stored, staged and sent batches together. 0
+	// is no limit, else it is 1 MiB or more.
+	Memory int64
+	// PutWait is the longest that a put waits for memory; default 10 s, negative: it never waits. Reads wait at most 2 s.
+	PutWait time.Duration
+
 	Limits arrowipc.Limits // of message headers
 
 	// Panic is told of a panic in a worker, which is a fault of the store's code: the put fails, the store goes on. Nil is
@@ -39,6 +46,9 @@ type Options struct {
 
 // MaxRows is the most rows of a received batch: columns without bytes, as those of type null, may say any number.
 const MaxRows = 1<<31 - 1
+
+// minMemory is the least budget: the allocator takes a quarter of it for the first small block.
+const minMemory = 1 << 20
 
 // DefaultMaxMessage is the default of Options.MaxMessage, in bytes.
 const DefaultMaxMessage = 4<<20 - HeaderRoom
@@ -64,6 +74,9 @@ func (o Options) WithDefaults() Options {
 	fill(&o.MaxBatchRows, 128<<10)
 	fill(&o.JoinBelow, min(1<<20, o.MaxMessage))
 	fill(&o.MaxDecoded, 1<<30)
+	if o.PutWait == 0 {
+		o.PutWait = 10 * time.Second
+	}
 	o.Limits = o.Limits.WithDefaults()
 	if o.Panic == nil {
 		o.Panic = func(any, []byte) {}
@@ -87,5 +100,6 @@ func (o Options) Validate() error {
 	check(o.MaxBatchRows >= 1, "max batch rows %d: want at least 1", o.MaxBatchRows)
 	check(o.JoinBelow >= 0 && o.JoinBelow <= o.MaxMessage, "join below %d: want 0 to max message, %d", o.JoinBelow, o.MaxMessage)
 	check(o.MaxDecoded >= o.MaxBatchBytes, "max decoded %d: want at least max batch bytes, %d", o.MaxDecoded, o.MaxBatchBytes)
+	check(o.Memory == 0 || o.Memory >= minMemory, "memory %d: want 0 (no limit) or at least 1 MiB", o.Memory)
 	return errors.Join(append(errs, o.Arena.Validate(), compress.Options{ZstdLevel: o.ZstdLevel}.Validate())...)
 }

@@ -27,7 +27,7 @@ func (b *plainBatch) bytes() (n int64) {
 
 // decodePlain decodes buffers of a stored body into one block, each at a multiple of 8 with zeros behind it, and sets
 // b's buffers to them. What they decode to is known to be within the limits. The caller frees the block.
-func (s *Store) decodePlain(b *plainBatch, buffers []arrowipc.Buffer, body []byte, c compress.Codec) (arena.Block, error) {
+func (s *Store) decodePlain(m lender, b *plainBatch, buffers []arrowipc.Buffer, body []byte, c compress.Codec) (arena.Block, error) {
 	lengths := make([]int64, len(buffers))
 	total := int64(0)
 	for i, x := range buffers {
@@ -41,7 +41,7 @@ func (s *Store) decodePlain(b *plainBatch, buffers []arrowipc.Buffer, body []byt
 		lengths[i] = n
 		total += pad8(n)
 	}
-	block, err := s.Alloc(int(total))
+	block, err := m.alloc(total)
 	if err != nil {
 		return arena.Block{}, err
 	}

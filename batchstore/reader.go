@@ -19,6 +19,8 @@ type ReadOptions struct {
 	// MaxMessage is the most bytes of a message, its header included; what is larger is decoded and cut into equal parts,
 	// down to single rows. 0 is no limit. Dictionaries are not cut, nor is room made for custom metadata.
 	MaxMessage int64
+	// Claim is what messages that are made anew are charged to; nil: nobody's, and they never wait for room.
+	Claim *Claim
 }
 
 // Message is one record batch message to send.
@@ -37,6 +39,7 @@ type Message struct {
 // once, when it is made. It belongs to one goroutine.
 type Reader struct {
 	store      *Store
+	memory     lender // of messages that are made
 	projection *arrowipc.Projection
 	opts       ReadOptions
 	most       int64 // bytes of a body; 0 is no limit
@@ -55,7 +58,7 @@ func (s *Store) Reader(l *arrowipc.Layout, p *arrowipc.Projection, o ReadOptions
 		o.Accept = func(compress.Codec) bool { return true }
 	}
 	return &Reader{
-		store: s, projection: p, opts: o, most: bodyLimit(o.MaxMessage, p.Schema.Layout),
+		store: s, memory: s.reading(o.Claim), projection: p, opts: o, most: bodyLimit(o.MaxMessage, p.Schema.Layout),
 		dicts: newReadDictionaries(l, p.Schema.Layout, o.Decode),
 	}
 }

@@ -23,7 +23,7 @@ func (r *Reader) sendDecoded(b *Batch, ranges []rowRange, send func(*Message) er
 	if b.codec == compress.None {
 		plain.bufs = sliceBuffers(b.body.B, stored)
 	} else {
-		block, err := r.store.decodePlain(plain, stored, b.body.B, b.codec)
+		block, err := r.store.decodePlain(r.memory, plain, stored, b.body.B, b.codec)
 		if err != nil {
 			return err
 		}
@@ -91,7 +91,7 @@ func (r *Reader) sendPart(columns []*arrowipc.Column, part []run, c compress.Cod
 		return fmt.Errorf("%w: %d rows with dictionary values written out take %d bytes, at most %d are made; read with dictionaries kept",
 			ErrTooLarge, rows, plan.bodyLen, r.store.opts.MaxDecoded)
 	}
-	block, err := r.store.Alloc(int(plan.bodyLen))
+	block, err := r.memory.alloc(plan.bodyLen)
 	if err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func (r *Reader) sendPart(columns []*arrowipc.Column, part []run, c compress.Cod
 	encoded := int64(0)
 	if c != compress.None {
 		encoded = plain.bytes()
-		body, err := r.store.encodeBody(&header, plain.bufs, c, r.opts.Level)
+		body, err := r.store.encodeBody(r.memory, &header, plain.bufs, c, r.opts.Level)
 		Free(&block)
 		if err != nil {
 			return err

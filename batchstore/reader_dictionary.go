@@ -78,7 +78,7 @@ func (d *readDictionaries) prepare(r *Reader, b *Batch, send func(*Message) erro
 			continue
 		}
 		plain := next.values.plain()
-		block, err := r.store.decodePlain(plain, next.values.header.Buffers, next.values.body.B, next.values.codec)
+		block, err := r.store.decodePlain(r.memory, plain, next.values.header.Buffers, next.values.body.B, next.values.codec)
 		if err != nil {
 			return err
 		}
@@ -130,7 +130,7 @@ func (r *Reader) sendDictionary(d *Dictionary, send func(*Message) error) error 
 		}
 	default:
 		plain := v.plain()
-		block, err := r.store.decodePlain(plain, h.Buffers, v.body.B, v.codec)
+		block, err := r.store.decodePlain(r.memory, plain, h.Buffers, v.body.B, v.codec)
 		if err != nil {
 			return err
 		}
@@ -141,7 +141,7 @@ func (r *Reader) sendDictionary(d *Dictionary, send func(*Message) error) error 
 		layOut(&h, plain.bufs)
 		if r.opts.Encode != compress.None {
 			m.Encoded = plain.bytes()
-			encoded, err := r.store.encodeBody(&h, plain.bufs, r.opts.Encode, r.opts.Level)
+			encoded, err := r.store.encodeBody(r.memory, &h, plain.bufs, r.opts.Encode, r.opts.Level)
 			Free(&block)
 			if err != nil {
 				return err

@@ -52,6 +52,7 @@ func (r *Reader) ReadFiltered(b *Batch, f *Selector, limit int64, send func(*Mes
 // Selector runs a filter over batches of one layout. It belongs to one goroutine, which closes it.
 type Selector struct {
 	store   *Store
+	memory  lender // of what is decoded
 	filter  Filter
 	columns []filterColumn
 
@@ -68,9 +69,10 @@ type filterColumn struct {
 	block   arena.Block // that the values lie in
 }
 
-// Selector prepares a filter for batches of a layout.
-func (s *Store) Selector(l *arrowipc.Layout, f Filter) *Selector {
-	x := &Selector{store: s, filter: f}
+// Selector prepares a filter for batches of a layout. What it decodes is charged to the claim; nil: nobody's, and it never
+// waits for room.
+func (s *Store) Selector(l *arrowipc.Layout, f Filter, c *Claim) *Selector {
+	x := &Selector{store: s, memory: s.reading(c), filter: f}
 	for _, column := range f.Columns() {
 		fl := filterColumn{RowColumn: column, ordinal: -1}
 		if d := column.Column.Field.Dictionary; d != nil {
@@ -131,7 +133,7 @@ func (f *Selector) rows(b *Batch) (selected []byte, decoded int64, err error) {
 			wanted = append(wanted, i)
 		}
 	}
-	block, decoded, err := s.decodeSome(plain.bufs, b, wanted)
+	block, decoded, err := s.decodeSome(f.memory, plain.bufs, b, wanted)
 	if err != nil {
 		return nil, decoded, err
 	}
@@ -139,7 +141,7 @@ func (f *Selector) rows(b *Batch) (selected []byte, decoded int64, err error) {
 	vectors := make([]*statistics.Vector, len(f.columns))
 	for i := range f.columns {
 		column := &f.columns[i]
-		if err := column.prepare(s, b, &decoded); err != nil {
+		if err := column.prepare(f.memory, s, b, &decoded); err != nil {
 			return nil, decoded, err
 		}
 		vectors[i] = src.vector(column.RowColumn, column.values)
@@ -148,13 +150,13 @@ func (f *Selector) rows(b *Batch) (selected []byte, decoded int64, err error) {
 }
 
 // prepare sets the values of the column's dictionary to those of a batch.
-func (c *filterColumn) prepare(s *Store, b *Batch, decoded *int64) error {
+func (c *filterColumn) prepare(m lender, s *Store, b *Batch, decoded *int64) error {
 	if c.ordinal < 0 || b.dicts[c.ordinal] == c.now {
 		return nil
 	}
 	d := b.dicts[c.ordinal]
 	plain := d.values.plain()
-	block, err := s.decodePlain(plain, d.values.header.Buffers, d.values.body.B, d.values.codec)
+	block, err := s.decodePlain(m, plain, d.values.header.Buffers, d.values.body.B, d.values.codec)
 	if err != nil {
 		return err
 	}
@@ -172,7 +174,7 @@ func dictionaryVector(c *arrowipc.Column, plain *plainBatch) *statistics.Vector 
 
 // decodeSome decodes chosen buffers of a batch into bufs at their positions. The bytes lie in the block, which the caller
 // frees, or, of a plain batch, in its body.
-func (s *Store) decodeSome(bufs [][]byte, b *Batch, chosen []int) (arena.Block, int64, error) {
+func (s *Store) decodeSome(m lender, bufs [][]byte, b *Batch, chosen []int) (arena.Block, int64, error) {
 	ranges := make([]arrowipc.Buffer, len(chosen))
 	for i, k := range chosen {
 		ranges[i] = b.header.Buffers[k]
@@ -184,7 +186,7 @@ func (s *Store) decodeSome(bufs [][]byte, b *Batch, chosen []int) (arena.Block, 
 		return arena.Block{}, 0, nil
 	}
 	some := &plainBatch{}
-	block, err := s.decodePlain(some, ranges, b.body.B, b.codec)
+	block, err := s.decodePlain(m, some, ranges, b.body.B, b.codec)
 	if err != nil {
 		return arena.Block{}, 0, err
 	}

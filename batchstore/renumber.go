@@ -28,7 +28,7 @@ func (d *dictionaries) renumber(in *Ingest, numbers map[*chain]*ranks) error {
 			continue
 		}
 		for i, b := range g.batches {
-			renumbered, err := d.store.renumber(in.layout, b, columns, in.opts.Level)
+			renumbered, err := d.store.renumber(in.memory(false), in.layout, b, columns, in.opts.Level)
 			if err != nil {
 				return err
 			}
@@ -40,7 +40,7 @@ func (d *dictionaries) renumber(in *Ingest, numbers map[*chain]*ranks) error {
 }
 
 // renumber makes a batch that differs from b in the indices of some columns. All other buffers are copied as stored.
-func (s *Store) renumber(l *arrowipc.Layout, b *Batch, columns []renumbering, level int) (*Batch, error) {
+func (s *Store) renumber(m lender, l *arrowipc.Layout, b *Batch, columns []renumbering, level int) (*Batch, error) {
 	h := b.header
 	h.Buffers = append([]arrowipc.Buffer(nil), h.Buffers...)
 	parts := sliceBuffers(b.body.B, h.Buffers)
@@ -53,7 +53,7 @@ func (s *Store) renumber(l *arrowipc.Layout, b *Batch, columns []renumbering, le
 	for _, x := range columns {
 		at := x.column.Buf0 + int(sum(h.Variadic[:x.column.View0])) // of the bitmap; the indices follow
 		one := &plainBatch{}
-		block, err := s.decodePlain(one, b.header.Buffers[at:at+2], b.body.B, b.codec)
+		block, err := s.decodePlain(m, one, b.header.Buffers[at:at+2], b.body.B, b.codec)
 		if err != nil {
 			return nil, err
 		}
@@ -68,7 +68,7 @@ func (s *Store) renumber(l *arrowipc.Layout, b *Batch, columns []renumbering, le
 		parts[at+1] = indices
 	}
 	layOut(&h, parts)
-	body, err := s.Alloc(int(paddedSize(parts)))
+	body, err := m.alloc(paddedSize(parts))
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +76,10 @@ func (s *Store) renumber(l *arrowipc.Layout, b *Batch, columns []renumbering, le
 		end := x.Offset + int64(copy(body.B[x.Offset:], parts[i]))
 		clear(body.B[end:pad8(end)])
 	}
-	renumbered := s.newBatch(l, h, b.codec, b.decoded, b.measured, body)
+	renumbered, err := s.newBatch(m, l, h, b.codec, b.decoded, b.measured, body)
+	if err != nil {
+		return nil, err
+	}
 	renumbered.metadata = b.metadata
 	return renumbered, nil
 }

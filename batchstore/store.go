@@ -3,7 +3,6 @@ package batchstore
 import (
 	"fmt"
 	"sync"
-	"sync/atomic"
 
 	"github.com/flightcache/flightcache/arrowipc"
 	"github.com/flightcache/flightcache/batchstore/arena"
@@ -21,14 +20,8 @@ type Store struct {
 
 	dictionaries *dictionaryTable
 
-	work  sync.Pool    // *[]byte: output of encoding, before its size is known
-	facts atomic.Int64 // bytes of layout facts of live batches
-}
-
-// Stats are the store's own figures, in bytes of now.
-type Stats struct {
-	Charged int64 // bodies, staged bodies and layout facts
-	Warm    int64 // free memory kept for reuse
+	work   sync.Pool // *[]byte: output of encoding, before its size is known
+	budget *budget
 }
 
 // New makes a store and starts its workers. The caller closes it.
@@ -45,7 +38,7 @@ func New(o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{opts: o, arena: a, codecs: p, jobs: make(chan func()), dictionaries: newDictionaryTable()}
+	s := &Store{opts: o, budget: newBudget(o, a), arena: a, codecs: p, jobs: make(chan func()), dictionaries: newDictionaryTable()}
 	for range o.Workers {
 		s.workers.Go(func() {
 			for job := range s.jobs {
@@ -66,13 +59,11 @@ func (s *Store) Close() error {
 }
 
 // Alloc gives n bytes of the store's memory, which count as charged until they are freed. Their contents are not
-// zeroed. The caller frees them with Free. No bytes are the zero Block.
-func (s *Store) Alloc(n int) (arena.Block, error) {
-	if n == 0 {
-		return arena.Block{}, nil
-	}
-	return s.arena.Alloc(n)
-}
+// zeroed. The caller frees them with Free. No bytes are the zero Block. It does not wait for room: see [Claim].
+func (s *Store) Alloc(n int) (arena.Block, error) { return s.unclaimed().alloc(int64(n)) }
+
+// unclaimed is memory for nobody in particular.
+func (s *Store) unclaimed() lender { return lender{budget: s.budget} }
 
 // Free gives a block back and clears it. The zero Block has nothing to give.
 func Free(b *arena.Block) {
@@ -85,7 +76,7 @@ func Free(b *arena.Block) {
 func (s *Store) Limits() arrowipc.Limits { return s.opts.Limits }
 
 // Stats reads the store's figures.
-func (s *Store) Stats() Stats {
-	a := s.arena.Stats()
-	return Stats{Charged: a.InUse + s.facts.Load(), Warm: a.Warm}
-}
+func (s *Store) Stats() Stats { return s.budget.usage() }
+
+// Attach tells the store who holds its batches. It is called once, before the first put.
+func (s *Store) Attach(d Datasets) { s.budget.held.Store(&d) }

@@ -57,7 +57,7 @@ func (s *Store) message(t testing.TB, b *plainBatch, c compress.Codec) (*arrowip
 		}
 		return &arrowipc.Message{Type: arrowipc.HeaderRecordBatch, BodyLength: int64(out.Len()), Batch: &h}, out.Bytes()
 	}
-	block, err := s.encodeBody(&h, b.bufs, c, 0)
+	block, err := s.encodeBody(s.unclaimed(), &h, b.bufs, c, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

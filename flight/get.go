@@ -35,6 +35,8 @@ func (s *Server) DoGet(t *arrowflight.Ticket, stream arrowflight.FlightService_D
 	if err != nil {
 		return err
 	}
+	o.Claim = s.store.ReadClaim(ctx)
+	defer o.Claim.End()
 	lease := connectionOf(ctx).newLease()
 	defer lease.end()
 	get := &get{stream: stream, lease: lease, call: c, metadata: ticket.Command.BatchMetadata}
@@ -51,7 +53,7 @@ func (s *Server) DoGet(t *arrowflight.Ticket, stream arrowflight.FlightService_D
 	reader := s.store.Reader(g.Schema.Layout, read.Projection, o)
 	defer reader.Close()
 	if read.Filter != nil {
-		get.filter = s.store.Selector(g.Schema.Layout, read.Filter.Selection())
+		get.filter = s.store.Selector(g.Schema.Layout, read.Filter.Selection(), o.Claim)
 		defer get.filter.Close()
 	}
 	return inDataset(ticket.Command.Dataset, get.batches(reader, read, batches, ticket.FirstBatch))

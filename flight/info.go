@@ -60,7 +60,9 @@ type rangeFacts struct {
 
 // countRows runs the filter over the batches that statistics do not decide.
 func (s *Server) countRows(ctx context.Context, r *plan.Read) error {
-	selector := s.store.Selector(r.Generation.Schema.Layout, r.Filter.Selection())
+	claim := s.store.ReadClaim(ctx)
+	defer claim.End()
+	selector := s.store.Selector(r.Generation.Schema.Layout, r.Filter.Selection(), claim)
 	defer selector.Close()
 	rows, decoded := int64(0), int64(0)
 	defer func() {

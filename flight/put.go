@@ -49,6 +49,7 @@ type put struct {
 	schema  *arrowipc.Schema
 	commit  *catalog.Put
 	ingest  *batchstore.Ingest
+	claim   *batchstore.Claim // of the memory that the put takes
 
 	transaction *catalog.Transaction // nil: none
 	named       *catalog.PutClaim    // of the put_id; nil: none
@@ -63,6 +64,8 @@ type put struct {
 // run receives the whole stream and commits it. It returns the facts of what was committed, not to be modified.
 func (p *put) run(ctx context.Context) ([]byte, error) {
 	defer func() { p.named.Abort() }() // does nothing once the put is done
+	p.claim = p.server.store.PutClaim(ctx)
+	defer p.claim.End()
 	in := &incoming{alloc: p.alloc}
 	defer in.drop()
 	defer func() {
@@ -101,7 +104,7 @@ func (p *put) alloc(_ []byte, n int) (arena.Block, error) {
 		return arena.Block{}, fmt.Errorf("%w: a body of %d bytes, at most %d are taken (option --max-message); send smaller batches",
 			errTooBig, n, most)
 	}
-	return p.server.store.Alloc(n)
+	return p.claim.Alloc(n)
 }
 
 // message takes one received message.
@@ -171,7 +174,7 @@ func (p *put) begin(in *incoming) error {
 	}
 	o := batchstore.IngestOptions{
 		Codec: p.server.opts.Codec, Level: p.command.Level, KeepArriving: true,
-		KeepBatches: p.command.Batching == descriptors.BatchingKeep,
+		KeepBatches: p.command.Batching == descriptors.BatchingKeep, Claim: p.claim,
 	}
 	if p.command.Codec != "" {
 		if o.Codec, err = compress.ParseCodec(string(p.command.Codec)); err != nil {

@@ -67,6 +67,7 @@ var statusTable = []struct {
 	{descriptors.ErrBadName, codes.InvalidArgument},
 	{descriptors.ErrBadCommand, codes.InvalidArgument},
 	{descriptors.ErrBadTicket, codes.InvalidArgument},
+	{batchstore.ErrMemory, codes.ResourceExhausted},
 	{batchstore.ErrTooLarge, codes.ResourceExhausted},
 	{errTooBig, codes.ResourceExhausted},
 	{arena.ErrNoMemory, codes.ResourceExhausted},

@@ -47,6 +47,7 @@ var wantCodes = map[string]struct {
 	"plan.ErrColumn":     {plan.ErrColumn, codes.InvalidArgument},
 	"plan.ErrBatchRange": {plan.ErrBatchRange, codes.InvalidArgument},
 
+	"batchstore.ErrMemory":       {batchstore.ErrMemory, codes.ResourceExhausted},
 	"batchstore.ErrTooLarge":     {batchstore.ErrTooLarge, codes.ResourceExhausted},
 	"batchstore.ErrInvalidBatch": {batchstore.ErrInvalidBatch, codes.InvalidArgument},
 

@@ -2,6 +2,7 @@ package arena
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"sync"
 	"unsafe"
@@ -15,6 +16,7 @@ type Arena struct {
 	warmPages int
 	poison    bool
 	release   func([]byte) error // decommit, unless a test has it fail or block
+	onFree    func()             // told of memory that was given back
 
 	// mu guards what follows. It is a leaf: nothing is locked and no memory is given back while it is held.
 	mu        sync.Mutex
@@ -52,6 +54,7 @@ func New(o Options) (*Arena, error) {
 		pageSize: os.Getpagesize(),
 		poison:   o.Poison,
 		release:  decommit,
+		onFree:   func() {},
 	}
 	unit := 1
 	if adviseHuge(a.mem, o.HugePages) {
@@ -91,20 +94,7 @@ func reserve(want int64, mapMemory func(size int) ([]byte, error)) ([]byte, erro
 // Alloc returns a block of n bytes, n >= 0. Its contents are not cleared. The caller owns the block and frees it once.
 // The error wraps [ErrNoMemory] when no free run is long enough, [ErrSize] when n is negative, or [ErrClosed].
 func (a *Arena) Alloc(n int) (Block, error) {
-	if n < 0 {
-		return Block{}, fmt.Errorf("arena: allocate %d bytes: %w: it is negative", n, ErrSize)
-	}
-	h := &handle{arena: a, asked: n}
-	a.mu.Lock()
-	err := a.place(h)
-	a.mu.Unlock()
-	if err != nil {
-		return Block{}, err
-	}
-	if a.poison {
-		checkPoison(h.memory(), h.offset)
-	}
-	return Block{B: h.memory()[:n], handle: h}, nil
+	return a.AllocWithin(n, math.MaxInt64, nil)
 }
 
 // place finds memory for h.asked bytes.

@@ -24,6 +24,8 @@ type handle struct {
 	size   int   // bytes: the slot, or whole pages
 	asked  int
 	freed  atomic.Bool
+
+	account *Account // guarded by the Arena's mutex; nil for none
 }
 
 // memory returns all bytes of the block.
@@ -43,8 +45,10 @@ func (b *Block) Free() {
 	if a.poison {
 		poison(h.memory())
 	}
+	defer a.onFree()
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	h.account.add(-int64(h.size), -1)
 	a.allocated -= int64(h.asked)
 	a.blocks--
 	if h.slab == nil {
@@ -85,9 +89,11 @@ func (b *Block) Shrink(n int) {
 	if a.poison {
 		poison(h.memory()[keep:])
 	}
+	defer a.onFree()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	cut := h.size - keep
+	h.account.add(-int64(cut), 0)
 	a.allocated -= int64(h.asked - n)
 	h.asked, h.size = n, keep
 	b.B = h.memory()[:n]
