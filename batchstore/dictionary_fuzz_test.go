@@ -140,7 +140,7 @@ func withUnionBitmaps(l *arrowipc.Layout, b *plainBatch, bitmaps bool) *plainBat
 	var walk func(cols []*arrowipc.Column)
 	walk = func(cols []*arrowipc.Column) {
 		for _, c := range cols {
-			if c.Kind == arrowipc.KindSparseUnion || c.Kind == arrowipc.KindDenseUnion {
+			if c.Kind == arrowipc.KindSparseUnion || c.Kind == arrowipc.KindDenseUnion || c.Kind == arrowipc.KindRunEnd {
 				var bitmap []byte
 				if bitmaps {
 					bitmap = make([]byte, bitBytes(s.node(c).Length))

@@ -75,7 +75,7 @@ func TestUnionsOfV4(t *testing.T) {
 // clearUnionNulls says of unions that they have no nulls.
 func clearUnionNulls(b *plainBatch, columns []*arrowipc.Column) {
 	for _, c := range columns {
-		if c.Kind == arrowipc.KindSparseUnion || c.Kind == arrowipc.KindDenseUnion {
+		if c.Kind == arrowipc.KindSparseUnion || c.Kind == arrowipc.KindDenseUnion || c.Kind == arrowipc.KindRunEnd {
 			b.nodes[c.Node0].Nulls = 0
 		}
 		clearUnionNulls(b, c.Children)
