@@ -87,6 +87,7 @@ DECIDED = {
     "no batch, unmatched null": ([["id", "=", None]], 0),
     "no batch, empty list": ([["id", "in", []]], 0),
     "no batch, two columns": ([["id", ">=", 150_000], ["s3", "<", ""]], 0),
+    "every batch, a value or null": ([[["k", ">=", 0]], [["k", "is null"]]], ROWS),
     "every batch, empty list": ([["id", "not in", []]], ROWS),
 }
 
@@ -219,6 +220,18 @@ def test_list_flights_tells_totals_and_plain_tickets(client: Client, data: pa.Ta
     (flight,) = list(client.flight.list_flights(FLAT.encode()))
     assert (flight.total_records, flight.total_bytes) == (ROWS, plain_size(data))
     assert flight.endpoints[0].ticket.ticket == FLAT.encode()
+
+
+@pytest.mark.parametrize("mode", ["append", "replace"])
+def test_tickets_deliver_what_was_counted(client: Client, data: pa.Table, name: str, mode: str) -> None:
+    client.put(name, data.slice(0, 30_000), batching="keep")
+    wanted = {"filters": [["v", "<=", 25_000]], "columns": ["v"]}
+    info = client.info(name, **wanted, count="exact")
+    client.put(name, data.slice(0, 10), mode=mode)
+    expected = data.select(["v"]).slice(0, 25_000)
+    assert info.total_records == pc.count(expected["v"]).as_py()
+    assert_same(read(client, info), expected.filter(expected["v"].is_valid()))
+    assert client.info(name, **wanted, count="exact").total_records != info.total_records
 
 
 def test_a_range_of_five_million_rows_reads_few_batches(client: Client) -> None:
