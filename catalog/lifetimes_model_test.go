@@ -1,0 +1,300 @@
+package catalog
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/flightcache/flightcache/arrowipc"
+)
+
+// lifetimes is what the catalogue should be, of leases, transactions and expiry, on a clock of its own.
+type lifetimes struct {
+	t   *rapid.T
+	now time.Time
+	c   *Catalog
+
+	schema *arrowipc.Schema
+
+	datasets map[string]*modelDataset
+	leases   []modelLease
+	open     []*modelTransaction
+	all      []*fakeBatch
+}
+
+type modelDataset struct {
+	batches []*fakeBatch
+	expires time.Time
+}
+
+type modelLease struct {
+	Lease
+	generation string
+	batches    []*fakeBatch
+}
+
+type modelTransaction struct {
+	*Transaction
+	parts [][]*fakeBatch
+}
+
+func (m *lifetimes) name() string { return rapid.SampledFrom([]string{"a", "b"}).Draw(m.t, "name") }
+
+func (m *lifetimes) fresh() ([]*fakeBatch, []Batch) {
+	b := newBatch(m.t, m.schema, len(m.all))
+	m.all = append(m.all, b)
+	return []*fakeBatch{b}, []Batch{b}
+}
+
+// live is the model's dataset unless its time is over.
+func (m *lifetimes) live(name string) *modelDataset {
+	d := m.datasets[name]
+	if d != nil && !d.expires.IsZero() && !d.expires.After(m.now) {
+		return nil
+	}
+	return d
+}
+
+func (m *lifetimes) published(name string, mode Mode, fakes []*fakeBatch, ttl time.Duration) {
+	next := &modelDataset{batches: fakes}
+	if old := m.live(name); old != nil && mode == Append {
+		next.batches, next.expires = append(slices.Clone(old.batches), fakes...), old.expires
+	}
+	if ttl > 0 {
+		next.expires = m.now.Add(ttl)
+	}
+	m.datasets[name] = next
+}
+
+func (m *lifetimes) put() {
+	name, mode := m.name(), rapid.SampledFrom([]Mode{Replace, Append}).Draw(m.t, "mode")
+	ttl := time.Duration(rapid.IntRange(0, 3).Draw(m.t, "ttl")) * time.Second
+	fakes, list := m.fresh()
+	p, err := m.c.Begin(name, mode, m.schema)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	p.TTL = ttl
+	g, err := p.Commit(list, "zstd", nil)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	g.Release()
+	m.published(name, mode, fakes, ttl)
+}
+
+func (m *lifetimes) lease() {
+	name := m.name()
+	g, err := m.c.Current(name)
+	d := m.live(name)
+	if (err == nil) != (d != nil) {
+		m.t.Fatalf("Current(%q): %v", name, err)
+	}
+	if err != nil {
+		return
+	}
+	defer g.Release()
+	l, ok := m.c.Lease(g, time.Duration(rapid.IntRange(1, 3).Draw(m.t, "period"))*time.Second)
+	if !ok {
+		m.t.Fatal("no lease")
+	}
+	m.leases = append(m.leases, modelLease{l, g.ID, d.batches})
+}
+
+// one draws the place of one of n, of which there is at least one.
+func (m *lifetimes) one(n int) int { return rapid.IntRange(0, n-1).Draw(m.t, "which") }
+
+func (m *lifetimes) renew() {
+	if len(m.leases) == 0 {
+		return
+	}
+	l := &m.leases[m.one(len(m.leases))]
+	renewed, err := m.c.Renew(l.ID, l.generation)
+	if (err == nil) != l.Expires.After(m.now) {
+		m.t.Fatalf("renew: %v", err)
+	}
+	if err == nil {
+		l.Lease = renewed
+	}
+}
+
+func (m *lifetimes) cancel() {
+	if len(m.leases) == 0 {
+		return
+	}
+	i := m.one(len(m.leases))
+	l := m.leases[i]
+	if m.c.EndLease(l.ID, l.generation) != l.Expires.After(m.now) {
+		m.t.Fatal("cancel")
+	}
+	m.leases = slices.Delete(m.leases, i, i+1)
+}
+
+func (m *lifetimes) begin() {
+	tx, err := m.c.BeginTransaction(m.name(), rapid.SampledFrom([]Mode{Replace, Append}).Draw(m.t, "mode"), 2*time.Second)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	m.open = append(m.open, &modelTransaction{Transaction: tx})
+}
+
+func (m *lifetimes) stage() {
+	if len(m.open) == 0 {
+		return
+	}
+	tx := m.open[m.one(len(m.open))]
+	fakes, list := m.fresh()
+	p, err := tx.Begin(m.schema)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	if _, err := p.Stage(list, "zstd", nil, fmt.Sprint(len(tx.parts))); err != nil {
+		m.t.Fatal(err)
+	}
+	tx.parts = append(tx.parts, fakes)
+}
+
+func (m *lifetimes) commit() {
+	if len(m.open) == 0 {
+		return
+	}
+	i := m.one(len(m.open))
+	tx := m.open[i]
+	places := rapid.Permutation(indices(len(tx.parts))).Draw(m.t, "order")
+	places = places[:rapid.IntRange(0, len(places)).Draw(m.t, "kept")]
+	puts := []string{}
+	var fakes []*fakeBatch
+	for _, p := range places {
+		puts, fakes = append(puts, fmt.Sprint(p)), append(fakes, tx.parts[p]...)
+	}
+	_, err := m.c.CommitTransaction(tx.Dataset, tx.ID, puts)
+	if len(places) == 0 {
+		if !errors.Is(err, ErrIncomplete) {
+			m.t.Fatalf("commit of nothing: %v", err)
+		}
+		return
+	}
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	m.published(tx.Dataset, tx.Mode, fakes, 0)
+	m.open = slices.Delete(m.open, i, i+1)
+}
+
+func indices(n int) []int {
+	out := make([]int, n)
+	for i := range out {
+		out[i] = i
+	}
+	return out
+}
+
+// tick moves the clock, and has the timer come.
+func (m *lifetimes) tick() {
+	m.now = m.now.Add(time.Duration(rapid.IntRange(1, 2500).Draw(m.t, "ms")) * time.Millisecond)
+	m.c.deadlines.fire()
+	for name := range m.datasets {
+		if m.live(name) == nil {
+			delete(m.datasets, name)
+		}
+	}
+	m.leases = slices.DeleteFunc(m.leases, func(l modelLease) bool { return !l.Expires.After(m.now) })
+	m.open = slices.DeleteFunc(m.open, func(tx *modelTransaction) bool { return !tx.Expires.After(m.now) })
+}
+
+// check counts who keeps each batch.
+func (m *lifetimes) check(*rapid.T) {
+	keepers := map[*fakeBatch]map[string]bool{}
+	keep := func(who string, list []*fakeBatch) {
+		for _, b := range list {
+			if keepers[b] == nil {
+				keepers[b] = map[string]bool{}
+			}
+			keepers[b][who] = true
+		}
+	}
+	for name, d := range m.datasets {
+		g, err := m.c.Current(name)
+		if err != nil {
+			m.t.Fatal(err)
+		}
+		keep(g.ID, d.batches)
+		g.Release()
+	}
+	for _, l := range m.leases {
+		keep(l.generation, l.batches)
+		g, err := m.c.Leased(l.ID, l.generation)
+		if err != nil || len(g.Batches) != len(l.batches) {
+			m.t.Fatalf("leased: %v", err)
+		}
+		g.Release()
+	}
+	for _, tx := range m.open {
+		for _, p := range tx.parts {
+			keep(tx.ID, p)
+		}
+	}
+	only := int64(0)
+	for _, b := range m.all {
+		if got := int(b.refs.Load()); got != len(keepers[b]) {
+			m.t.Fatalf("batch %d has %d references, want %d", b.id, got, len(keepers[b]))
+		}
+	}
+	seen := map[*fakeBatch]bool{}
+	for _, d := range m.datasets {
+		for _, b := range d.batches {
+			seen[b] = true
+		}
+	}
+	for _, l := range m.leases {
+		for _, b := range l.batches {
+			if !seen[b] {
+				seen[b] = true
+				only += b.stored
+			}
+		}
+	}
+	if n, bytes := m.c.Leases(); n != len(m.leases) || bytes != only {
+		m.t.Fatalf("%d leases keep %d bytes, want %d and %d", n, bytes, len(m.leases), only)
+	}
+	if m.c.Len() != len(m.datasets) || m.c.Transactions() != len(m.open) {
+		m.t.Fatalf("%d datasets and %d transactions, want %d and %d", m.c.Len(), m.c.Transactions(), len(m.datasets), len(m.open))
+	}
+}
+
+// In any interleaving of puts, leases, transactions and passing time, each batch is kept by exactly those who should keep
+// it, and at the end by nobody. (rapid prints the seed of a failure.)
+func TestLifetimesModel(t *testing.T) {
+	schema := flat(t)
+	rapid.Check(t, func(t *rapid.T) {
+		m := &lifetimes{t: t, schema: schema, now: noon, datasets: map[string]*modelDataset{}}
+		m.c = New(Options{Now: func() time.Time { return m.now }})
+		step := func(f func()) func(*rapid.T) {
+			return func(t *rapid.T) { m.t = t; f() }
+		}
+		t.Repeat(map[string]func(*rapid.T){
+			"": m.check, "put": step(m.put), "lease": step(m.lease), "renew": step(m.renew), "cancel": step(m.cancel),
+			"begin": step(m.begin), "stage": step(m.stage), "commit": step(m.commit), "tick": step(m.tick),
+			"drop": step(func() {
+				name := m.name()
+				if err := m.c.Drop(name); (err == nil) != (m.datasets[name] != nil) {
+					m.t.Fatalf("Drop(%q): %v", name, err)
+				}
+				delete(m.datasets, name)
+			}),
+		})
+		m.c.Clear()
+		for _, b := range m.all {
+			if n := b.refs.Load(); n != 0 {
+				t.Fatalf("batch %d is left with %d references", b.id, n)
+			}
+		}
+		if n := len(m.c.deadlines.heap); n != 0 {
+			t.Fatalf("%d deadlines are left", n)
+		}
+	})
+}
