@@ -28,6 +28,7 @@ DATASETS = 20
 
 COLUMNS = [c for c in filter_tables.pool().column_names if c not in ("st", "nothing", "thousands")] + ["st.a", "st.n.c"]
 NULLABLE = [*COLUMNS, "st", "st.n", "nothing"]
+WIRES = ("none", "stored", "zstd", "lz4")
 COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
 
 
@@ -143,7 +144,9 @@ def test_random_filters(client: Client, name: str, number: int) -> None:
     layout, batches = rng.choice(filter_tables.LAYOUTS), rng.choice((1, 3, 16, 40))
     rows = rng.choice((1, 3, 4, 64, 65, 200))
     data = filter_tables.lay_out(layout, batches, rows, rng.randrange(2**32))
-    client.put(name, data, batching="keep", codec=rng.choice(("none", "lz4", "zstd")))
+    split = rng.randrange(batches) * rows
+    for part, mode in ((data.slice(0, split), "replace"), (data.slice(split), "append")):
+        client.put(name, part, mode=mode, batching="keep", codec=rng.choice(("none", "lz4", "zstd")))
     known, values = Batches(data), Values(rng)
     for _ in range(ROUNDS // DATASETS):
         predicate = values.predicate()
@@ -152,7 +155,7 @@ def test_random_filters(client: Client, name: str, number: int) -> None:
         columns = ["row", *rng.sample(data.column_names[1:], 2)]
         expected = rows_of(data.select(columns), mask)
         limit = rng.choice((None, None, None, 0, 1, 7, 10**6))
-        keys: dict[str, Any] = {"columns": columns, "filters": wanted}
+        keys: dict[str, Any] = {"columns": columns, "filters": wanted, "wire": rng.choice(WIRES)}
         if limit is not None:
             keys["limit"] = limit
             expected = expected.slice(0, limit)
