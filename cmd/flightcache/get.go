@@ -32,7 +32,10 @@ type getCmd struct {
 	Limit   *int64   `help:"At most so many rows, -1 for all. A table shows 20 if not given, all else is whole." placeholder:"N"`
 	To      string   `help:"Write to this file, - is standard output." short:"o" placeholder:"FILE"`
 	Format  string   `help:"table, json (a row a line), csv, ipc (file), stream or parquet; by the file's extension if not given." enum:",table,json,csv,ipc,stream,parquet" default:"" placeholder:"FORMAT"`
+	Filter  string   `help:"Only these rows, as JSON lists: [[\"k\",\"=\",5],[\"s\",\"is null\"]]. A list of such lists is their union." placeholder:"JSON"`
 	Wire    string   `help:"How bodies travel: stored, zstd, lz4 or none; as stored if not given." enum:",none,stored,zstd,lz4" default:"" placeholder:"CODEC"`
+
+	Dictionaries string `help:"keep dictionary-encoded columns as such, or decode them to their values; the server chooses if not given." enum:",keep,decode" default:"" placeholder:"FORM"`
 }
 
 // readCommand is the read command as the server reads it from FlightDescriptor.cmd.
@@ -40,8 +43,11 @@ type readCommand struct {
 	Dataset string `json:"dataset"`
 	// Columns holds names, paths and ordinals; nil is all, empty is none.
 	Columns *[]any `json:"columns,omitempty"`
-	Limit   *int64 `json:"limit,omitempty"`
-	Wire    string `json:"wire,omitempty"`
+	// Filters goes out as it was given: what it may be is the server's to say.
+	Filters      json.RawMessage `json:"filters,omitempty"`
+	Limit        *int64          `json:"limit,omitempty"`
+	Wire         string          `json:"wire,omitempty"`
+	Dictionaries string          `json:"dictionaries,omitempty"`
 }
 
 // Run plans the read with GetFlightInfo and reads its endpoints in order.
@@ -126,7 +132,13 @@ func (c *getCmd) format() (sinkFormat, error) {
 
 // command makes the read command, and returns with it the number of rows after which to stop.
 func (c *getCmd) command(format sinkFormat) (readCommand, int64, error) {
-	cmd := readCommand{Dataset: c.Name, Wire: c.Wire}
+	cmd := readCommand{Dataset: c.Name, Wire: c.Wire, Dictionaries: c.Dictionaries}
+	if c.Filter != "" {
+		if !json.Valid([]byte(c.Filter)) {
+			return cmd, 0, fmt.Errorf(`--filter %q is not JSON; write it as [["k","=",5]]`, c.Filter)
+		}
+		cmd.Filters = json.RawMessage(c.Filter)
+	}
 	columns, err := c.columns()
 	if err != nil {
 		return cmd, 0, err

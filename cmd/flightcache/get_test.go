@@ -30,6 +30,8 @@ func TestReadCommand(t *testing.T) {
 		{[]string{"--columns="}, `{"dataset":"d","columns":[]}`},
 		{[]string{"--column", "a", "--column=b", "--limit=-1"}, `{"dataset":"d","columns":["a","b"]}`},
 		{[]string{"--wire", "none", "--limit=-1"}, `{"dataset":"d","wire":"none"}`},
+		{[]string{"--filter", `[["a", ">=", 1]]`, "--limit=-1"}, `{"dataset":"d","filters":[["a","\u003e=",1]]}`},
+		{[]string{"--dictionaries", "decode", "--limit=-1"}, `{"dataset":"d","dictionaries":"decode"}`},
 	} {
 		must(t, "", append([]string{"get", "d", "--address", address}, tt.args...)...)
 		if got := stub.reads[len(stub.reads)-1]; got != tt.want {
@@ -46,13 +48,13 @@ func TestPutCommand(t *testing.T) {
 	address, stub := startStub(t)
 	must(t, "a\n1\n", "put", "-", "d", "--address", address)
 	must(t, "a\n1\n", "put", "-", "x/y z", "--address", address, "--mode", "append", "--codec", "lz4", "--level", "0",
-		"--batching", "keep", "--rows", "1")
+		"--batching", "keep", "--rows", "1", "--sorted-by", "a,-b", "--dictionaries", "decode")
 	got, err := json.Marshal(stub.puts)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := `[{"dataset":"d","mode":"replace","batching":"auto"},` +
-		`{"dataset":"x/y z","mode":"append","codec":"lz4","level":0,"batching":"keep","rows":1}]`
+		`{"dataset":"x/y z","mode":"append","codec":"lz4","level":0,"batching":"keep","rows":1,"sorted_by":["a","-b"],"dictionaries":"decode"}]`
 	if string(got) != want {
 		t.Errorf("got %s, want %s", got, want)
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -29,6 +30,9 @@ type putCmd struct {
 	Batching string `help:"auto joins small batches; keep leaves them." enum:"auto,keep" default:"auto"`
 	Rows     *int64 `help:"The number of rows there must be; with another nothing is put." placeholder:"N"`
 
+	SortedBy     string `help:"The columns by which the rows are sorted, separated by commas; a - before one that descends (then write --sorted-by=-x). The server checks it." placeholder:"X,-Y"`
+	Dictionaries string `help:"keep dictionary-encoded columns as such, or decode them to their values; keep if not given." enum:",keep,decode" default:"" placeholder:"FORM"`
+
 	Format    string            `help:"The file's format: auto, ipc, parquet or csv." enum:"auto,ipc,parquet,csv" default:"auto"`
 	Delimiter string            `help:"What stands between two fields of CSV; default , and a tab for .tsv." placeholder:"CHAR"`
 	Type      map[string]string `help:"A CSV column's type: ${csv_types}. Repeatable." placeholder:"COLUMN=TYPE" mapsep:"none"`
@@ -42,6 +46,9 @@ type putCommand struct {
 	Level    *int   `json:"level,omitempty"`
 	Batching string `json:"batching,omitempty"`
 	Rows     *int64 `json:"rows,omitempty"`
+
+	SortedBy     []string `json:"sorted_by,omitempty"`
+	Dictionaries string   `json:"dictionaries,omitempty"`
 }
 
 // Run streams the file's batches into one DoPut and prints what the server made of them. An error on either side leaves
@@ -87,8 +94,13 @@ func (c *putCmd) Run(e *env) error {
 
 // put sends the batches and returns the facts of the PutResult.
 func (c *putCmd) put(ctx context.Context, conn *client, src source, bar *progress) (json.RawMessage, error) {
+	keys, err := c.sortKeys()
+	if err != nil {
+		return nil, err
+	}
 	command, err := json.Marshal(putCommand{
 		Dataset: c.Name, Mode: c.Mode, Codec: c.Codec, Level: c.Level, Batching: c.Batching, Rows: c.Rows,
+		SortedBy: keys, Dictionaries: c.Dictionaries,
 	})
 	if err != nil {
 		return nil, err
@@ -116,6 +128,20 @@ func (c *putCmd) put(ctx context.Context, conn *client, src source, bar *progres
 		return nil, c.refusal(stream, err)
 	}
 	return c.receiveResult(stream)
+}
+
+// sortKeys lists what --sorted-by names; nil if it is not given.
+func (c *putCmd) sortKeys() (keys []string, err error) {
+	if c.SortedBy == "" {
+		return nil, nil
+	}
+	for key := range strings.SplitSeq(c.SortedBy, ",") {
+		if key = strings.TrimSpace(key); key == "" || key == "-" {
+			return nil, fmt.Errorf("--sorted-by %q: a column's name is empty", c.SortedBy)
+		}
+		keys = append(keys, key)
+	}
+	return keys, nil
 }
 
 // errSend marks an error of the stream to the server, as opposed to one of the file.

@@ -10,7 +10,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/flight"
+	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
 // TestPutGivesUpWhole fails a put in its middle, when batches were already sent, and finds the dataset as it was.
@@ -99,6 +102,44 @@ func TestPutWithoutRows(t *testing.T) {
 				t.Errorf("%s: got as %s: %s with rows %q", format, to, src.Schema(), rows)
 			}
 			src.Close()
+		}
+	}
+}
+
+// TestDictionaries keeps a dictionary through put and get, and has it decoded on either way.
+func TestDictionaries(t *testing.T) {
+	address := startServer(t)
+	coded := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}
+	schema := arrow.NewSchema([]arrow.Field{{Name: "city", Type: coded, Nullable: true}}, nil)
+	batch, _, err := array.RecordFromJSON(memory.DefaultAllocator, schema, strings.NewReader(`[{"city":"Oslo"},{"city":null},{"city":"Rome"},{"city":"Oslo"}]`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer batch.Release()
+	data := string(writeSink(t, sinkStream, batch))
+	must(t, data, "put", "-", "coded", "--address", address)
+	must(t, data, "put", "-", "values", "--address", address, "--dictionaries", "decode")
+	for _, tt := range []struct {
+		args []string
+		want arrow.DataType
+	}{
+		{[]string{"coded"}, coded},
+		{[]string{"coded", "--dictionaries", "keep"}, coded},
+		{[]string{"coded", "--dictionaries", "decode"}, arrow.BinaryTypes.String},
+		{[]string{"values"}, arrow.BinaryTypes.String},
+		{[]string{"values", "--dictionaries", "keep"}, arrow.BinaryTypes.String},
+	} {
+		args := append([]string{"get", "--address", address}, tt.args...)
+		src, err := openSource(context.Background(), strings.NewReader(must(t, "", append(args, "--format", "stream")...)), "-", formatAuto, csvOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := src.Schema().Field(0).Type; !arrow.TypeEqual(got, tt.want) {
+			t.Errorf("%q: got type %s, want %s", tt.args, got, tt.want)
+		}
+		src.Close()
+		if got := must(t, "", append(args, "--format", "csv")...); got != "city\nOslo\n\"\"\nRome\nOslo\n" {
+			t.Errorf("%q: got %q", tt.args, got)
 		}
 	}
 }
