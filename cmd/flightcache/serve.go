@@ -28,6 +28,7 @@ type serveCmd struct {
 	ZstdLevel  int           `help:"Level of zstd where a put names none, 1 to 22." default:"1"`
 	Wire       string        `help:"Form of reads that name none: auto (stored bytes to Arrow C++, plain to others), none (plain) or stored." enum:"auto,none,stored" default:"auto"`
 	MaxMessage sizeFlag      `help:"Largest message to receive, as 256MiB." default:"256MiB" placeholder:"SIZE"`
+	Lease      time.Duration `help:"How long what a GetFlightInfo counted stays readable, whatever becomes of its dataset; 0 for no longer than that." default:"60s"`
 	Drain      time.Duration `help:"How long running calls may go on after a signal." default:"15s"`
 	Insecure   bool          `help:"Listen beyond the loopback although there is no TLS and no authentication."`
 	LogFormat  string        `help:"Form of the log on stderr: console or json." enum:"console,json" default:"console"`
@@ -43,6 +44,9 @@ func (c *serveCmd) Validate() error {
 	if c.Drain < 0 {
 		errs = append(errs, fmt.Errorf("--drain %s: want no negative time", c.Drain))
 	}
+	if c.Lease < 0 {
+		errs = append(errs, fmt.Errorf("--lease %s: want no negative time", c.Lease))
+	}
 	for _, uri := range c.Listen {
 		if _, err := parseListen(uri, c.Insecure); err != nil {
 			errs = append(errs, err)
@@ -57,7 +61,11 @@ func (c *serveCmd) storeOptions() batchstore.Options {
 
 func (c *serveCmd) flightOptions(log *zap.Logger) flight.Options {
 	codec, _ := compress.ParseCodec(c.Codec) // kong's enum lets none but codecs through
-	return flight.Options{Codec: codec, Wire: flight.Wire(c.Wire), MaxReceive: int(c.MaxMessage), Log: log}
+	lease := c.Lease
+	if lease == 0 {
+		lease = -1 // as the zero option is its default
+	}
+	return flight.Options{Codec: codec, Wire: flight.Wire(c.Wire), MaxReceive: int(c.MaxMessage), LeaseTime: lease, Log: log}
 }
 
 // Run serves until a signal, then drains.
