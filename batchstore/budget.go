@@ -133,11 +133,8 @@ func (b *budget) take(m lender, w want) (arena.Block, error) {
 		return b.arena.AllocWithin(int(w.n), math.MaxInt64, m.account())
 	}
 	b.mu.Lock()
-	missing := w.n
 	if len(b.queue) == 0 || b.queue[0].class > m.class {
-		var block arena.Block
-		var err error
-		if block, missing, err = b.attempt(m, w); err != nil || missing <= 0 {
+		if block, missing, err := b.attempt(m, w); err != nil || missing <= 0 {
 			b.mu.Unlock()
 			return block, err
 		}

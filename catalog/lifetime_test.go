@@ -37,7 +37,7 @@ func TestDatasetExpires(t *testing.T) {
 		if c.Len() != 2 {
 			t.Error("it went too early")
 		}
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		synctest.Wait()
 		if _, err := c.Current("d"); !errors.Is(err, ErrNotFound) {
 			t.Errorf("Current: %v", err)

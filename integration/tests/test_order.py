@@ -6,6 +6,7 @@ import json
 
 import pyarrow as pa
 import pytest
+
 from service import Client
 
 ORDERED = pa.table({"k": [1, 2, 2, 5, None], "v": ["b", "c", "a", "z", "x"]})
@@ -54,7 +55,7 @@ def test_the_row_that_breaks_the_order_is_named(client: Client, keys: list[str],
 
 
 def test_across_batches(client: Client) -> None:
-    table = pa.table({"k": list(range(100)) + [50]})
+    table = pa.table({"k": [*range(100), 50]})
     batches = table.to_batches(max_chunksize=10)
     with pytest.raises(pa.ArrowInvalid, match="row 100 comes before"):
         client.put_batches("order/across", table.schema, batches, sorted_by=["k"], batching="keep")
@@ -83,7 +84,9 @@ def test_appends(client: Client) -> None:
 
 def test_filters_of_a_sorted_column_read_only_its_batches(client: Client) -> None:
     table = pa.table({"k": list(range(10_000)) + [None] * 500, "v": list(range(10_500))})
-    client.put_batches("order/search", table.schema, table.to_batches(max_chunksize=100), sorted_by=["k"], batching="keep")
+    client.put_batches(
+        "order/search", table.schema, table.to_batches(max_chunksize=100), sorted_by=["k"], batching="keep"
+    )
     for filters, rows, batches in [
         ([["k", "=", 4321]], 1, 1),
         ([["k", ">=", 250], ["k", "<", 350]], 100, 2),

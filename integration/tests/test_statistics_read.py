@@ -6,6 +6,7 @@ import json
 
 import pyarrow as pa
 import pyarrow.flight as fl
+
 from service import Client
 
 TABLE = pa.table(
@@ -47,7 +48,9 @@ def test_one_batch_per_stored_batch_and_chosen_columns(client: Client) -> None:
     client.put("stats/batches", TABLE, batching="keep")
     client.put("stats/batches", TABLE.slice(2), mode="append", batching="keep")
     command = {"dataset": "stats/batches", "statistics": True, "batch_metadata": True, "columns": ["s.x", "n"]}
-    chunks = [(c.data, json.loads(c.app_metadata.to_pybytes())) for c in client.flight.do_get(fl.Ticket(json.dumps(command)))]
+    chunks = [
+        (c.data, json.loads(c.app_metadata.to_pybytes())) for c in client.flight.do_get(fl.Ticket(json.dumps(command)))
+    ]
     assert [facts for _, facts in chunks] == [{"batch": 0, "rows": 3}, {"batch": 1, "rows": 1}]
     for batch, count in zip((b for b, _ in chunks), (3, 1), strict=True):
         table = pa.Table.from_batches([batch])
