@@ -65,6 +65,7 @@ type Catalog struct {
 	puts         *putIDs
 	transactions transactions
 	deadlines    deadlines
+	evictions    evictions
 }
 
 // New makes an empty catalogue. The options are valid.
@@ -74,7 +75,7 @@ func New(o Options) *Catalog {
 	}
 	var id [8]byte
 	rand.Read(id[:]) // never fails, by its documentation
-	return &Catalog{
+	c := &Catalog{
 		now: o.Now, instance: hex.EncodeToString(id[:]), datasets: map[string]*Generation{}, puts: newPutIDs(o.Now),
 		maxLeases:      cmp.Or(o.MaxLeases, DefaultMaxLeases),
 		maxLeasedBytes: cmp.Or(o.MaxLeasedBytes, DefaultMaxLeasedBytes),
@@ -82,6 +83,8 @@ func New(o Options) *Catalog {
 		transactions:   transactions{byID: map[string]*Transaction{}, most: cmp.Or(o.MaxTransactions, DefaultMaxTransactions)},
 		deadlines:      deadlines{now: o.Now},
 	}
+	c.evictions.init()
+	return c
 }
 
 // Current gives the newest generation of a dataset, acquired: the caller releases it. ErrNotFound.
@@ -91,7 +94,7 @@ func (c *Catalog) Current(name string) (*Generation, error) {
 	g := c.live(name)
 	// A published generation holds the catalogue's own reference, so acquire cannot fail under the lock.
 	if g == nil || !g.acquire() {
-		return nil, fmt.Errorf("%w: %q; ListFlights shows what is there", ErrNotFound, name)
+		return nil, fmt.Errorf("%w; ListFlights shows what is there", c.notFound(name))
 	}
 	return g, nil
 }
@@ -143,10 +146,13 @@ func (c *Catalog) Len() int {
 // Drop takes a dataset out. Readers that hold a generation of it go on. ErrNotFound.
 func (c *Catalog) Drop(name string) error {
 	c.mu.Lock()
-	g := c.remove(name)
-	c.mu.Unlock()
+	g, err := c.remove(name), error(nil)
 	if g == nil {
-		return fmt.Errorf("%w: %q; nothing was dropped", ErrNotFound, name)
+		err = fmt.Errorf("%w; nothing was dropped", c.notFound(name))
+	}
+	c.mu.Unlock()
+	if err != nil {
+		return err
 	}
 	g.Release()
 	return nil

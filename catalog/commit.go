@@ -113,6 +113,7 @@ func (p *Put) Commit(batches []Batch, codec string, order *Order) (*Generation, 
 	}
 	g.add(totals)
 	c.datasets[p.name] = g
+	c.evictions.arrive(p.name)
 	c.mu.Unlock()
 	for _, gone := range []*Generation{old, over} {
 		if gone != nil {
@@ -145,6 +146,7 @@ func (p *Put) inherit(g, old *Generation) {
 		g.lineage = &lineage{}
 		if old != nil {
 			c.leases.supersede(old)
+			c.evictions.leave(old)
 		}
 	}
 	if p.Pin != nil {

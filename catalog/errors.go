@@ -22,6 +22,8 @@ var (
 	ErrMode = errors.New("mode differs from the transaction's")
 	// ErrIncomplete: a commit of puts that have not all been completed.
 	ErrIncomplete = errors.New("transaction is incomplete")
+	// ErrPinned: an eviction of a dataset that is pinned.
+	ErrPinned = errors.New("dataset is pinned")
 	// ErrTooMany: there are as many open transactions, or puts in one, as there may be.
 	ErrTooMany = errors.New("too many at once")
 )

@@ -86,10 +86,11 @@ type Generation struct {
 
 	refs atomic.Int64
 
-	state   *state   // of the dataset
-	lineage *lineage // by appends
-	number  uint64   // of its commit: later ones have larger numbers
-	leases  int      // that hold it; guarded by leases.mu
+	gone    []*atomic.Int64 // counts its stored bytes from when it is no dataset's any more until its last reference goes
+	state   *state          // of the dataset
+	lineage *lineage        // by appends
+	number  uint64          // of its commit: later ones have larger numbers
+	leases  int             // that hold it; guarded by leases.mu
 
 	// facts is the JSON of the generation's totals: the same for every caller, so it is made once.
 	factsOnce sync.Once
@@ -130,6 +131,9 @@ func (g *Generation) acquire() bool {
 func (g *Generation) Release() {
 	switch n := g.refs.Add(-1); {
 	case n == 0:
+		for _, counted := range g.gone {
+			counted.Add(-g.Stored)
+		}
 		for _, b := range g.Batches {
 			b.Release()
 		}

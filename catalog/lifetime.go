@@ -51,6 +51,8 @@ func (c *Catalog) remove(name string) *Generation {
 		delete(c.datasets, name)
 		c.deadlines.remove(&g.state.expiry)
 		c.leases.supersede(g)
+		c.evictions.remove(name)
+		c.evictions.leave(g)
 	}
 	return g
 }

@@ -15,12 +15,13 @@ const (
 	ActionStatistics  = "statistics"
 	ActionPin         = "pin"
 	ActionUnpin       = "unpin"
+	ActionEvict       = "evict"
 	ActionBegin       = "begin"
 	ActionCommit      = "commit"
 	ActionAbort       = "abort"
 )
 
-// Action is the request of one DoAction: a [Drop], a [Describe], a [ServerStats], a [Statistics], a [Pin], an [Unpin], a
+// Action is the request of one DoAction: a [Drop], a [Describe], a [ServerStats], a [Statistics], a [Pin], an [Unpin], an [Evict], a
 // [Begin], a [Commit] or an [Abort].
 type Action interface {
 	// ActionName returns the action's type as DoAction has it.
@@ -150,10 +151,11 @@ var actions = []actionRow{
 	actionOf(ActionStatistics, "Return what is known of the values of a dataset's columns.", statisticsKeys),
 	actionOf(ActionPin, "Let eviction leave a dataset alone.", pinKeys),
 	actionOf(ActionUnpin, "Let eviction take a dataset again.", unpinKeys),
+	actionOf(ActionEvict, "Evict a dataset now.", evictKeys),
 	actionOf(ActionBegin, "Begin a transaction of puts.", beginKeys),
 	actionOf(ActionCommit, "Make the puts of a transaction visible at once.", commitKeys),
 	actionOf(ActionAbort, "Discard the puts of a transaction.", abortKeys),
-	{name: "evict"}, {name: "compact"},
+	{name: "compact"},
 }
 
 func actionOf[A Action](name, doc string, keys []key[A]) actionRow {

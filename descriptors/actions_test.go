@@ -28,6 +28,7 @@ func TestParseActionTakes(t *testing.T) {
 		{"statistics", `{"dataset":"x"}`, Statistics{Dataset: "x"}, `{"dataset":"x"}`},
 		{"pin", `{"dataset":"x"}`, Pin{Dataset: "x"}, `{"dataset":"x"}`},
 		{"unpin", `{"dataset":"x"}`, Unpin{Dataset: "x"}, `{"dataset":"x"}`},
+		{"evict", `{"dataset":"x"}`, Evict{Dataset: "x"}, `{"dataset":"x"}`},
 		{"begin", `{"dataset":"x"}`, Begin{Dataset: "x"}, `{"dataset":"x"}`},
 		{"begin", `{"ttl":86400,"mode":"append","dataset":"x"}`, Begin{Dataset: "x", Mode: ModeAppend, TTL: MaxTransactionTTL},
 			`{"dataset":"x","mode":"append","ttl":86400}`},
@@ -79,7 +80,7 @@ func TestParseActionRefuses(t *testing.T) {
 		{"commit", `{"dataset":"x","transaction":"t","puts":["p","q","p"]}`, `puts[2]: the put "p" is listed twice`},
 		{"commit", `{"dataset":"x","transaction":"t","puts":["p"`, "ends too early"},
 		{"abort", `{}`, `key "transaction" is missing`},
-		{"delete", `{}`, `unknown action "delete"; the actions are drop, describe, server_stats, statistics, pin, unpin, begin, commit, abort`},
+		{"delete", `{}`, `unknown action "delete"; the actions are drop, describe, server_stats, statistics, pin, unpin, evict, begin, commit, abort`},
 		{"descripe", `{}`, `unknown action "descripe"; did you mean "describe"?`},
 		{"", `{}`, `unknown action ""`},
 		{"CancelFlightInfo", ``, "unknown action"},
@@ -95,7 +96,7 @@ func TestParseActionRefuses(t *testing.T) {
 }
 
 func TestParseActionNotYet(t *testing.T) {
-	for _, name := range []string{"evict", "compact"} {
+	for _, name := range []string{"compact"} {
 		_, err := ParseAction(name, []byte(`{"dataset":"x"}`))
 		checkRefused(t, err, ErrNotYet, `action "`+name+`" is not yet supported by this server`)
 	}
@@ -103,7 +104,7 @@ func TestParseActionNotYet(t *testing.T) {
 
 func TestActionsListsWhatParses(t *testing.T) {
 	infos := Actions()
-	if len(infos) != 9 {
+	if len(infos) != 10 {
 		t.Errorf("%d actions: %+v", len(infos), infos)
 	}
 	for _, info := range infos {

@@ -70,6 +70,7 @@
 //	server_stats  dataset
 //	pin           dataset (required)
 //	unpin         dataset (required)
+//	evict         dataset (required)
 //	begin         dataset (required), mode (as in puts), ttl (seconds, 1 to 86400)
 //	commit        dataset (required), transaction (required), puts (a list of put_ids, none twice)
 //	abort         dataset, transaction (required)

@@ -12,11 +12,20 @@ type Unpin struct {
 	Dataset Name
 }
 
+// Evict lets go of a dataset now, as eviction would.
+type Evict struct {
+	// Dataset is the dataset.
+	Dataset Name
+}
+
 // ActionName returns [ActionPin].
 func (Pin) ActionName() string { return ActionPin }
 
 // ActionName returns [ActionUnpin].
 func (Unpin) ActionName() string { return ActionUnpin }
+
+// ActionName returns [ActionEvict].
+func (Evict) ActionName() string { return ActionEvict }
 
 // Marshal returns the body as canonical JSON.
 func (a Pin) Marshal() []byte {
@@ -28,7 +37,11 @@ func (a Pin) Marshal() []byte {
 // Marshal returns the body as canonical JSON.
 func (a Unpin) Marshal() []byte { return Pin(a).Marshal() }
 
+// Marshal returns the body as canonical JSON.
+func (a Evict) Marshal() []byte { return Pin(a).Marshal() }
+
 var (
 	pinKeys   = []key[Pin]{datasetKey(true, func(a *Pin) *Name { return &a.Dataset })}
 	unpinKeys = []key[Unpin]{datasetKey(true, func(a *Unpin) *Name { return &a.Dataset })}
+	evictKeys = []key[Evict]{datasetKey(true, func(a *Evict) *Name { return &a.Dataset })}
 )

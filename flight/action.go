@@ -73,6 +73,9 @@ func (s *Server) act(c *call, action descriptors.Action) ([]byte, error) {
 	case descriptors.Unpin:
 		c.dataset = string(a.Dataset)
 		return s.pin(a.Dataset, false)
+	case descriptors.Evict:
+		c.dataset = string(a.Dataset)
+		return s.evict(a)
 	case descriptors.Begin:
 		c.dataset = string(a.Dataset)
 		return s.begin(a)

@@ -79,7 +79,8 @@ func TestListedActionsAreDone(t *testing.T) {
 	}
 	slices.Sort(listed)
 	want := []string{
-		"CancelFlightInfo", "RenewFlightEndpoint", "abort", "begin", "commit", "describe", "drop", "pin", "server_stats", "statistics", "unpin",
+		"CancelFlightInfo", "RenewFlightEndpoint", "abort", "begin", "commit", "describe", "drop", "evict", "pin", "server_stats",
+		"statistics", "unpin",
 	}
 	if !slices.Equal(listed, want) {
 		t.Errorf("listed %q, want %q", listed, want)

@@ -78,6 +78,16 @@ type statsJSON struct {
 	Transactions  int    `json:"transactions,omitempty"`
 }
 
+// memoryJSON are figures of the server that a dataset has not.
+type memoryJSON struct {
+	BudgetBytes   int64 `json:"budget_bytes"` // 0: no limit
+	PinnedBytes   int64 `json:"pinned_bytes"` // of datasets that eviction leaves alone: pinned or leased
+	StagedBytes   int64 `json:"staged_bytes"`
+	InFlightBytes int64 `json:"in_flight_bytes"`
+	Evictions     int64 `json:"evictions"`
+	ResidentBytes int64 `json:"resident_bytes"`
+}
+
 func (c *counts) json() statsJSON {
 	return statsJSON{
 		Puts: c.puts.Load(), Gets: c.gets.Load(), RowsIn: c.rowsIn.Load(), RowsOut: c.rowsOut.Load(),
@@ -92,9 +102,16 @@ func (s *Server) serverStats(a descriptors.ServerStats) ([]byte, error) {
 		j := s.stats.server.json()
 		st := s.store.Stats()
 		j.ChargedBytes, j.WarmBytes, j.Datasets = st.Charged, st.Warm, s.catalog.Len()
+		m := memoryJSON{
+			BudgetBytes: st.Budget, PinnedBytes: st.Pinned, StagedBytes: st.Staged, InFlightBytes: st.InFlight,
+			Evictions: s.catalog.Evictions(), ResidentBytes: residentBytes(),
+		}
 		j.Leases, j.LeasedBytes = s.catalog.Leases()
 		j.Transactions = s.catalog.Transactions()
-		return json.Marshal(j)
+		return json.Marshal(struct {
+			statsJSON
+			memoryJSON
+		}{j, m})
 	}
 	g, err := s.catalog.Current(string(a.Dataset))
 	if err != nil {

@@ -26,6 +26,7 @@ func (s *Server) DoGet(t *arrowflight.Ticket, stream arrowflight.FlightService_D
 		return err
 	}
 	defer g.Release()
+	s.catalog.Use(c.dataset)
 	o := s.readOptions(ctx, &ticket.Command)
 	read, err := plan.New(g, &ticket.Command, client(ctx, o))
 	if err != nil {

@@ -23,6 +23,7 @@ func (s *Server) GetFlightInfo(ctx context.Context, d *arrowflight.FlightDescrip
 		return nil, err
 	}
 	defer r.Generation.Release()
+	s.catalog.Use(r.Generation.Dataset)
 	if command.Statistics {
 		return s.statisticsInfo(r, command, d, s.lease(r.Generation)), nil
 	}

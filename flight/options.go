@@ -17,8 +17,11 @@ type Options struct {
 	Codec compress.Codec // of puts that name none; the zero value is LZ4, so set it
 	Wire  Wire           // of reads that name none; default auto
 
-	// MaxReceive is the most bytes of a received message; default 256 MiB.
+	// MaxReceive is the most bytes of a received message, at most the store's budget; default 256 MiB, or the budget where
+	// that is less.
 	MaxReceive int
+	// Eviction is what becomes of datasets when a put finds no memory; default reject.
+	Eviction Eviction
 	// DrainBytes and DrainTime bound how much of a put that was refused is still received, so that its client sees the
 	// status and not a reset; defaults 64 MiB and 5 s.
 	DrainBytes int64
@@ -56,6 +59,9 @@ func (o Options) withDefaults() Options {
 	if o.MaxReceive == 0 {
 		o.MaxReceive = DefaultMaxReceive
 	}
+	if o.Eviction == "" {
+		o.Eviction = EvictionReject
+	}
 	if o.DrainBytes == 0 {
 		o.DrainBytes = DefaultDrainBytes
 	}
@@ -91,6 +97,9 @@ func (o Options) Validate() error {
 	}
 	if o.MaxReceive != 0 && (o.MaxReceive < 64<<10 || o.MaxReceive > 1<<31-1-framingRoom) {
 		errs = append(errs, fmt.Errorf("max message %d: want 64 KiB to 2 GiB less 1 MiB", o.MaxReceive))
+	}
+	if err := o.Eviction.validate(); err != nil {
+		errs = append(errs, err)
 	}
 	if o.DrainBytes < 0 || o.DrainTime < 0 {
 		errs = append(errs, errors.New("drain bytes and drain time: want no negative ones"))

@@ -59,6 +59,7 @@ type put struct {
 	rows     int64
 	wire     int64 // bytes received
 	reading  bool  // the client may still be sending
+	putting  bool  // the dataset is marked as being put
 }
 
 // run receives the whole stream and commits it. It returns the facts of what was committed, not to be modified.
@@ -66,6 +67,11 @@ func (p *put) run(ctx context.Context) ([]byte, error) {
 	defer func() { p.named.Abort() }() // does nothing once the put is done
 	p.claim = p.server.store.PutClaim(ctx)
 	defer p.claim.End()
+	defer func() {
+		if p.putting {
+			p.server.putting.add(p.call.dataset, -1)
+		}
+	}()
 	in := &incoming{alloc: p.alloc}
 	defer in.drop()
 	defer func() {
@@ -183,6 +189,8 @@ func (p *put) begin(in *incoming) error {
 		o.KeepArriving = false
 	}
 	o.DecodeDictionaries = p.command.Dictionaries == descriptors.DictionariesDecode
+	p.server.putting.add(p.call.dataset, 1)
+	p.putting = true
 	if p.ingest, err = p.server.store.Ingest(p.schema, o); err != nil {
 		return err
 	}

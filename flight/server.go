@@ -24,6 +24,7 @@ type Server struct {
 	catalog *catalog.Catalog
 	sealer  *descriptors.Sealer
 	stats   counters
+	putting putting
 	health  *health.Server
 }
 
@@ -33,11 +34,21 @@ func New(store *batchstore.Store, c *catalog.Catalog, o Options) (*Server, error
 	if err := o.Validate(); err != nil {
 		return nil, fmt.Errorf("flight options: %w", err)
 	}
+	if most := store.Stats().Budget; most > 0 {
+		if o.MaxReceive == 0 {
+			o.MaxReceive = int(min(DefaultMaxReceive, most))
+		}
+		if int64(o.MaxReceive) > most {
+			return nil, fmt.Errorf("flight options: max message %d: want at most the memory budget, %d", o.MaxReceive, most)
+		}
+	}
 	o = o.withDefaults()
 	s := &Server{
 		opts: o, store: store, catalog: c, sealer: descriptors.NewSealer(*o.TicketKey),
 		stats: counters{datasets: map[string]*counts{}, exists: hasDataset(c)}, health: health.NewServer(),
+		putting: putting{names: map[string]int{}},
 	}
+	store.Attach(datasets{s})
 	c.OnExpiry(s.stats.forget)
 	return s, nil
 }

@@ -48,6 +48,7 @@ var statusTable = []struct {
 	{catalog.ErrNotFound, codes.NotFound},
 	{catalog.ErrStale, codes.NotFound},
 	{catalog.ErrExists, codes.AlreadyExists},
+	{catalog.ErrPinned, codes.FailedPrecondition},
 	{catalog.ErrConflict, codes.Aborted},
 	{catalog.ErrLeaseEnded, codes.NotFound},
 	{catalog.ErrNoTransaction, codes.NotFound},

@@ -35,6 +35,7 @@ var wantCodes = map[string]struct {
 	"catalog.ErrStale":          {catalog.ErrStale, codes.NotFound},
 	"catalog.ErrExists":         {catalog.ErrExists, codes.AlreadyExists},
 	"catalog.ErrSchemaMismatch": {catalog.ErrSchemaMismatch, codes.InvalidArgument},
+	"catalog.ErrPinned":         {catalog.ErrPinned, codes.FailedPrecondition},
 	"catalog.ErrConflict":       {catalog.ErrConflict, codes.Aborted},
 
 	"descriptors.ErrBadName":    {descriptors.ErrBadName, codes.InvalidArgument},

@@ -24,6 +24,7 @@ type cli struct {
 	Ls       lsCmd       `cmd:"" help:"List datasets."`
 	Describe describeCmd `cmd:"" help:"Show a dataset's facts and its columns."`
 	Drop     dropCmd     `cmd:"" help:"Drop a dataset."`
+	Evict    evictCmd    `cmd:"" help:"Evict a dataset, as the server does when memory is short."`
 	Stats    statsCmd    `cmd:"" help:"Show the server's counters, or one dataset's."`
 	Version  versionCmd  `cmd:"" help:"Show the versions of this program and of what it was built with."`
 }

@@ -27,7 +27,10 @@ type serveCmd struct {
 	Codec      string        `help:"Codec of puts that name none: zstd, lz4 or none." enum:"zstd,lz4,none" default:"zstd"`
 	ZstdLevel  int           `help:"Level of zstd where a put names none, 1 to 22." default:"1"`
 	Wire       string        `help:"Form of reads that name none: auto (stored bytes to Arrow C++, plain to others), none (plain) or stored." enum:"auto,none,stored" default:"auto"`
-	MaxMessage sizeFlag      `help:"Largest message to receive, as 256MiB." default:"256MiB" placeholder:"SIZE"`
+	MaxMessage sizeFlag      `help:"Largest message to receive, as 64MiB; not more than the memory. Default: 256MiB, or the memory if that is less." placeholder:"SIZE"`
+	Memory     sizeFlag      `help:"Budget of the data's memory, as 4GiB: datasets, running puts and what reads decode. 0 is no limit." default:"4GiB" placeholder:"SIZE"`
+	PutWait    time.Duration `help:"How long a put may wait for memory; 0 is not at all." default:"10s"`
+	Eviction   string        `help:"What to do when a put finds no memory: reject (let it fail) or drop (drop the least recently used datasets). spill is not supported yet." enum:"reject,drop,spill" default:"reject"`
 	Lease      time.Duration `help:"How long what a GetFlightInfo counted stays readable, whatever becomes of its dataset; 0 for no longer than that." default:"60s"`
 	Drain      time.Duration `help:"How long running calls may go on after a signal." default:"15s"`
 	Insecure   bool          `help:"Listen beyond the loopback although there is no TLS and no authentication."`
@@ -47,6 +50,12 @@ func (c *serveCmd) Validate() error {
 	if c.Lease < 0 {
 		errs = append(errs, fmt.Errorf("--lease %s: want no negative time", c.Lease))
 	}
+	if c.PutWait < 0 {
+		errs = append(errs, fmt.Errorf("--put-wait %s: want no negative time", c.PutWait))
+	}
+	if c.Memory > 0 && c.MaxMessage > c.Memory {
+		errs = append(errs, fmt.Errorf("--max-message %d: want at most --memory, %d", c.MaxMessage, c.Memory))
+	}
 	for _, uri := range c.Listen {
 		if _, err := parseListen(uri, c.Insecure); err != nil {
 			errs = append(errs, err)
@@ -56,7 +65,11 @@ func (c *serveCmd) Validate() error {
 }
 
 func (c *serveCmd) storeOptions() batchstore.Options {
-	return batchstore.Options{ZstdLevel: c.ZstdLevel}
+	wait := c.PutWait
+	if wait == 0 {
+		wait = -1 // none; the option's zero is its default
+	}
+	return batchstore.Options{ZstdLevel: c.ZstdLevel, Memory: int64(c.Memory), PutWait: wait}
 }
 
 func (c *serveCmd) flightOptions(log *zap.Logger) flight.Options {
@@ -65,7 +78,10 @@ func (c *serveCmd) flightOptions(log *zap.Logger) flight.Options {
 	if lease == 0 {
 		lease = -1 // as the zero option is its default
 	}
-	return flight.Options{Codec: codec, Wire: flight.Wire(c.Wire), MaxReceive: int(c.MaxMessage), LeaseTime: lease, Log: log}
+	return flight.Options{
+		Codec: codec, Wire: flight.Wire(c.Wire), MaxReceive: int(c.MaxMessage), LeaseTime: lease,
+		Eviction: flight.Eviction(c.Eviction), Log: log,
+	}
 }
 
 // Run serves until a signal, then drains.

@@ -1,0 +1,109 @@
+package flight
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+
+	"go.uber.org/zap"
+
+	"github.com/flightcache/flightcache/descriptors"
+)
+
+// Eviction is what becomes of datasets when a put finds no memory.
+type Eviction string
+
+// The kinds of eviction. To reject is to evict nothing: the put waits, and fails. To drop takes the least recently used
+// datasets away; reading one then says so. To spill, writing them to files, is not supported yet.
+const (
+	EvictionReject Eviction = "reject"
+	EvictionDrop   Eviction = "drop"
+	EvictionSpill  Eviction = "spill"
+)
+
+// validate tells what is wrong with a kind of eviction; "" is the default.
+func (e Eviction) validate() error {
+	switch e {
+	case "", EvictionReject, EvictionDrop:
+		return nil
+	case EvictionSpill:
+		return fmt.Errorf("eviction %q: not yet supported; want reject or drop", e)
+	}
+	return fmt.Errorf("eviction %q: want reject or drop", e)
+}
+
+// datasets are the server's, as the store's budget sees them.
+type datasets struct{ *Server }
+
+// Evict drops datasets that hold about n stored bytes, if the server evicts at all.
+func (d datasets) Evict(n int64) bool {
+	if d.opts.Eviction != EvictionDrop {
+		return false
+	}
+	names := d.catalog.Evict(n, d.putting.holds, "to make room for a put (option --eviction drop)")
+	for _, name := range names {
+		d.stats.forget(name)
+		d.opts.Log.Info("evicted", zap.String("dataset", name), zap.Int64("wanted", n))
+	}
+	return len(names) > 0
+}
+
+// Held gives the bytes that eviction cannot free.
+func (d datasets) Held() (pinned, leaving int64) { return d.catalog.Held() }
+
+// evictResult is the result of evict.
+type evictResult struct {
+	Dataset     string `json:"dataset"`
+	Evicted     bool   `json:"evicted"`
+	StoredBytes int64  `json:"stored_bytes"`
+}
+
+func (s *Server) evict(a descriptors.Evict) ([]byte, error) {
+	name := string(a.Dataset)
+	stored, err := s.catalog.EvictDataset(name, "by the action evict")
+	if err != nil {
+		return nil, err
+	}
+	s.stats.forget(name)
+	return json.Marshal(evictResult{Dataset: name, Evicted: true, StoredBytes: stored})
+}
+
+// putting are the names of datasets that running puts go to: eviction leaves those alone.
+type putting struct {
+	mu    sync.Mutex
+	names map[string]int
+}
+
+func (p *putting) add(name string, n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.names[name] += n; p.names[name] == 0 {
+		delete(p.names, name)
+	}
+}
+
+func (p *putting) holds(name string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.names[name] > 0
+}
+
+// residentBytes is the memory that the process has, as the system counts it; 0 where the system does not say.
+func residentBytes() int64 {
+	text, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		return 0
+	}
+	fields := strings.Fields(string(text))
+	if len(fields) < 2 {
+		return 0
+	}
+	pages, err := strconv.ParseInt(fields[1], 10, 64)
+	if err != nil {
+		return 0
+	}
+	return pages * int64(os.Getpagesize())
+}
