@@ -4,7 +4,9 @@
 //
 // A dataset is what clients name; a generation is what they read. Every committed put makes a new generation: a
 // schema, a list of stored batches and the totals that planners ask for. The catalogue publishes a generation in one
-// step, hands it out counted, and lets go of its batches when the last reader has.
+// step, hands it out counted, and lets go of its batches when the last reader has. It also keeps what ends by itself: a
+// [Lease] holds a generation for a time, a [Transaction] gathers puts until they are published together, and a dataset may
+// have a time after which it is dropped. The ids of puts that were committed make it harmless to send one again.
 //
 // # Invariants
 //
@@ -15,11 +17,16 @@
 //   - Generations share batches: an append makes a new list, not new bytes. A batch is retained once by each generation
 //     that lists it.
 //   - What was acquired is released once. A generation whose last reference is gone has released its batches.
+//   - What has a time ends when the clock says so. Its memory is given back by one timer that all of it shares, which may be
+//     a little late: who looks something up compares its time first.
+//   - A lease is good for the generation that it was taken on, and ends alone.
+//   - A transaction ends once, by a commit, an abort or its time. What a commit does not keep is released.
 //
 // # Concurrency
 //
-// A [Catalog] is safe for concurrent use. Its one lock is never held while a batch is released, and nothing that can
-// block happens under it.
+// A [Catalog] is safe for concurrent use, and so is a [Transaction]. No lock is held while a batch is released, and nothing
+// that can block happens under one. They are taken in the order transaction, datasets, leases, deadlines. The catalogue has
+// no goroutines; only the claim of a put's id waits, for the put of the same id that is under way.
 //
 // # What it is not
 //

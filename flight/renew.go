@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	arrowflight "github.com/apache/arrow-go/v18/arrow/flight"
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -41,12 +42,17 @@ func (s *Server) generationOf(t descriptors.Ticket) (*catalog.Generation, error)
 	return g, nil
 }
 
+// maxEndpointBytes bounds an endpoint that is to be renewed: its ticket is hardly longer than a command may be.
+const maxEndpointBytes = 2 << 20
+
 // renewFlightEndpoint is the action of that name: the lease of the endpoint's ticket runs for its whole time again.
 func (s *Server) renewFlightEndpoint(c *call, body []byte) ([]byte, error) {
+	if len(body) > maxEndpointBytes {
+		return nil, badBody(arrowflight.RenewFlightEndpointActionType, "a body of %d bytes, at most %d are taken", len(body), maxEndpointBytes)
+	}
 	var request arrowflight.RenewFlightEndpointRequest
 	if err := proto.Unmarshal(body, &request); err != nil || request.GetEndpoint() == nil {
-		return nil, fmt.Errorf("%w: action %s: its body is no RenewFlightEndpointRequest with an endpoint",
-			descriptors.ErrBadCommand, arrowflight.RenewFlightEndpointActionType)
+		return nil, badBody(arrowflight.RenewFlightEndpointActionType, "want a RenewFlightEndpointRequest with an endpoint")
 	}
 	e := request.GetEndpoint()
 	t, err := descriptors.ParseTicket(e.GetTicket().GetTicket(), s.sealer)
@@ -67,27 +73,79 @@ func (s *Server) renewFlightEndpoint(c *call, body []byte) ([]byte, error) {
 
 // cancelFlightInfo is the action of that name: the leases of the endpoints' tickets end. Tickets without one have nothing
 // to cancel; a lease that has ended before is as cancelled as one that ends now.
+//
+// A FlightInfo may be as large as a message, and its endpoints are two bytes at the least: the tickets are read from the
+// bytes, as parsing all of it would take many times its size.
 func (s *Server) cancelFlightInfo(c *call, body []byte) ([]byte, error) {
-	var request arrowflight.CancelFlightInfoRequest
-	if err := proto.Unmarshal(body, &request); err != nil || request.GetInfo() == nil {
-		return nil, fmt.Errorf("%w: action %s: its body is no CancelFlightInfoRequest with an info",
-			descriptors.ErrBadCommand, arrowflight.CancelFlightInfoActionType)
-	}
-	tickets := make([]descriptors.Ticket, 0, len(request.GetInfo().GetEndpoint()))
-	for i, e := range request.GetInfo().GetEndpoint() {
-		t, err := descriptors.ParseTicket(e.GetTicket().GetTicket(), s.sealer)
-		if err != nil {
-			return nil, fmt.Errorf("endpoint %d: %w; nothing was cancelled", i, err)
-		}
-		tickets = append(tickets, t)
+	leases, endpoints := map[uint64]string{}, -1 // to generations; no info yet
+	err := eachField(body, 1, func(info []byte) error {
+		endpoints = max(endpoints, 0)
+		return eachField(info, 3, func(e []byte) error {
+			t, err := s.endpointTicket(e)
+			if err != nil {
+				return fmt.Errorf("endpoint %d: %w; nothing was cancelled", endpoints, err)
+			}
+			endpoints++
+			c.dataset = string(t.Command.Dataset)
+			if t.LeaseID != 0 {
+				leases[t.LeaseID] = t.Generation
+			}
+			return nil
+		})
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case endpoints < 0:
+		return nil, badBody(arrowflight.CancelFlightInfoActionType, "want a CancelFlightInfoRequest with an info")
 	}
 	result := arrowflight.CancelFlightInfoResult{Status: arrowflight.CancelStatusNotCancellable}
-	for _, t := range tickets {
-		c.dataset = string(t.Command.Dataset)
-		if t.LeaseID != 0 {
-			s.catalog.EndLease(t.LeaseID, t.Generation)
-			result.Status = arrowflight.CancelStatusCancelled
-		}
+	for id, generation := range leases {
+		s.catalog.EndLease(id, generation)
+		result.Status = arrowflight.CancelStatusCancelled
 	}
 	return proto.Marshal(&result)
+}
+
+// endpointTicket reads the ticket of a serialized endpoint.
+func (s *Server) endpointTicket(endpoint []byte) (descriptors.Ticket, error) {
+	var raw []byte
+	err := eachField(endpoint, 1, func(ticket []byte) error {
+		return eachField(ticket, 1, func(b []byte) error {
+			raw = b
+			return nil
+		})
+	})
+	if err != nil {
+		return descriptors.Ticket{}, err
+	}
+	return descriptors.ParseTicket(raw, s.sealer)
+}
+
+// eachField calls f with each length-delimited field of this number in a protobuf message.
+func eachField(message []byte, number protowire.Number, f func([]byte) error) error {
+	for len(message) > 0 {
+		n, kind, size := protowire.ConsumeTag(message)
+		if size < 0 {
+			return badBody(arrowflight.CancelFlightInfoActionType, "a CancelFlightInfoRequest that does not parse")
+		}
+		message = message[size:]
+		size = protowire.ConsumeFieldValue(n, kind, message)
+		if size < 0 {
+			return badBody(arrowflight.CancelFlightInfoActionType, "a CancelFlightInfoRequest that does not parse")
+		}
+		if n == number && kind == protowire.BytesType {
+			value, _ := protowire.ConsumeBytes(message) // its size has just been found right
+			if err := f(value); err != nil {
+				return err
+			}
+		}
+		message = message[size:]
+	}
+	return nil
+}
+
+// badBody is an error about the body of one of Flight's own actions.
+func badBody(action, format string, args ...any) error {
+	return fmt.Errorf("%w: action %s: %s", descriptors.ErrBadCommand, action, fmt.Sprintf(format, args...))
 }

@@ -1,14 +1,18 @@
 package flight
 
 import (
+	"bytes"
 	"errors"
 	"io"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	arrowflight "github.com/apache/arrow-go/v18/arrow/flight"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/flightcache/flightcache/catalog"
@@ -256,9 +260,43 @@ func TestBadRenewalsAndCancellations(t *testing.T) {
 	for _, name := range []string{arrowflight.RenewFlightEndpointActionType, arrowflight.CancelFlightInfoActionType} {
 		wantStatus(t, f.action(name, "\xff\xff", nil), codes.InvalidArgument, name)
 	}
+	wantStatus(t, f.action(arrowflight.RenewFlightEndpointActionType, strings.Repeat("x", maxEndpointBytes+1), nil), codes.InvalidArgument, "at most")
+	many := append(protowire.AppendTag(nil, 1, protowire.BytesType), protowire.AppendBytes(nil, bytes.Repeat([]byte{3<<3 | 2, 0}, 1<<20))...)
+	wantStatus(t, f.action(arrowflight.CancelFlightInfoActionType, string(many), nil), codes.InvalidArgument, "endpoint 0", "empty")
 	if n, _ := f.catalog.Leases(); n != 1 {
 		t.Errorf("%d leases run, want the one", n)
 	}
+}
+
+// No body of Flight's own actions makes the server panic, or end a lease that it does not name.
+func FuzzFlightActions(f *testing.F) {
+	fix := start(f, func(s *setup) { s.service.LeaseTime = 24 * time.Hour })
+	fix.put(byPath("d"), numbers(constant(1), 10))
+	info := fix.info(byPath("d"))
+	fix.info(byPath("d")) // which nothing names
+	for _, m := range []proto.Message{
+		&arrowflight.CancelFlightInfoRequest{Info: info}, &arrowflight.RenewFlightEndpointRequest{Endpoint: info.Endpoint[0]},
+		&arrowflight.CancelFlightInfoRequest{}, &arrowflight.CancelFlightInfoRequest{Info: &arrowflight.FlightInfo{Endpoint: []*arrowflight.FlightEndpoint{{}}}},
+	} {
+		body, err := proto.Marshal(m)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(body)
+	}
+	f.Add([]byte{0x0a, 0x80})
+	f.Fuzz(func(t *testing.T, body []byte) {
+		_, renewed := fix.server.renewFlightEndpoint(&call{}, body)
+		_, cancelled := fix.server.cancelFlightInfo(&call{}, body)
+		for _, err := range []error{renewed, cancelled} {
+			if status.Code(toStatus(err)) == codes.Internal {
+				t.Errorf("%v has no code of its own", err)
+			}
+		}
+		if n, _ := fix.catalog.Leases(); n == 0 {
+			t.Error("a lease was ended that nothing names")
+		}
+	})
 }
 
 // Describe and the counts tell of leases.
