@@ -11,7 +11,8 @@
 //   - The two hot messages, FlightData in and out, pass through this package's own codec ([Codec]); every other message
 //     through gRPC's.
 //   - Memory handed to the transport is held until the transport has let go of it, a killed connection included, and
-//     is released once (see lease.go).
+//     is released once (see lease.go). That lease is a stream's; the one that a ticket names is the catalogue's, and keeps
+//     what was counted readable (see renew.go).
 //   - Nothing of a put is visible before its commit, and all that it took is given back when it fails.
 //   - Every error has one gRPC code, by the table in status.go. No input ends the process: handlers recover.
 //   - No lock is held across Send or Recv.
