@@ -72,6 +72,11 @@ func (c *serveCmd) storeOptions() batchstore.Options {
 	return batchstore.Options{ZstdLevel: c.ZstdLevel, Memory: int64(c.Memory), PutWait: wait}
 }
 
+// catalogOptions leave leases a quarter of the memory for what only they keep.
+func (c *serveCmd) catalogOptions() catalog.Options {
+	return catalog.Options{MaxLeasedBytes: int64(c.Memory / 4)}
+}
+
 func (c *serveCmd) flightOptions(log *zap.Logger) flight.Options {
 	codec, _ := compress.ParseCodec(c.Codec) // kong's enum lets none but codecs through
 	lease := c.Lease
@@ -95,7 +100,7 @@ func (c *serveCmd) Run(e *env) (err error) {
 	if err != nil {
 		return err
 	}
-	names := catalog.New(catalog.Options{})
+	names := catalog.New(c.catalogOptions())
 	service, err := flight.New(store, names, c.flightOptions(log))
 	if err != nil {
 		return errors.Join(err, store.Close())
