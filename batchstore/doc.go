@@ -16,12 +16,14 @@
 //   - A body of more than MaxMessage bytes, or of more than MaxBatchRows rows or MaxBatchBytes decoded, is stored only
 //     if a single row is that large.
 //   - Order never changes: the rows of a put's batches, read in order, are the rows that were put.
-//   - Every byte of a body is counted from its allocation to its last Release.
+//   - Every byte of a body is counted from its allocation to its last Release, and so are the facts beside it. Their sum
+//     never passes Options.Memory.
 //
 // # Concurrency
 //
 // A [Store] and its batches are safe for concurrent use. An [Ingest] and a [Reader] belong to one goroutine each; the
-// work of an Ingest is done by the store's workers, which all puts share.
+// work of an Ingest is done by the store's workers, which all puts share. Whoever asks for memory by a [Claim] may wait
+// for it: no lock is held meanwhile.
 //
 // # What it is not
 //

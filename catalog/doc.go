@@ -19,13 +19,15 @@
 //   - What was acquired is released once. A generation whose last reference is gone has released its batches.
 //   - What has a time ends when the clock says so. Its memory is given back by one timer that all of it shares, which may be
 //     a little late: who looks something up compares its time first.
+//   - Eviction takes whole datasets, and none that is pinned or leased.
 //   - A lease is good for the generation that it was taken on, and ends alone.
 //   - A transaction ends once, by a commit, an abort or its time. What a commit does not keep is released.
 //
 // # Concurrency
 //
 // A [Catalog] is safe for concurrent use, and so is a [Transaction]. No lock is held while a batch is released, and nothing
-// that can block happens under one. They are taken in the order transaction, datasets, leases, deadlines. The catalogue has
+// that can block happens under one. They are taken in the order transaction, datasets, leases, deadlines; that of
+// the order of use is taken last. The catalogue has
 // no goroutines; only the claim of a put's id waits, for the put of the same id that is under way.
 //
 // # What it is not
