@@ -181,7 +181,7 @@ func (b *binder) enter(depth int) error {
 		return fmt.Errorf("%w: it is nested more than %d deep", ErrLimit, MaxDepth)
 	}
 	if b.nodes > MaxNodes {
-		return fmt.Errorf("%w: it has more than %d nodes", ErrLimit, MaxNodes)
+		return fmt.Errorf("%w: it has more than %d nodes; say x in [...] rather than x = 1 or x = 2", ErrLimit, MaxNodes)
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package predicate
 import (
 	"fmt"
 	"math/big"
+	"strings"
 
 	"github.com/flightcache/flightcache/arrowipc"
 )
@@ -52,7 +53,7 @@ func (b *binder) column(c Column) (operand, error) {
 		b.seen[l.Column] = at
 		b.p.columns = append(b.p.columns, newBoundColumn(l, d))
 	}
-	return operand{column: at, base: d, domain: d, field: *f, name: c.String()}, nil
+	return operand{column: at, base: d, domain: d, field: *f, name: strings.Join(l.Path, ".")}, nil
 }
 
 // kind spells the type of an operand.

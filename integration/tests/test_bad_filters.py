@@ -76,8 +76,8 @@ def refused(client: Client, filters: Any, **keys: Any) -> str:
 
 
 def names(message: str, column: str) -> bool:
-    """Whether a message names the column: by its name, or by its ordinals."""
-    return re.search(rf"column ({re.escape(column)}|#\d+) is ", message) is not None
+    """Whether a message names the column."""
+    return re.search(rf"column {re.escape(column)} is ", message) is not None
 
 
 @pytest.mark.parametrize("name", UNKNOWN)
@@ -171,5 +171,5 @@ def test_a_type_without_an_order_has_only_nulls_to_ask_for(client: Client, name:
     client.put(name, lists)
     assert client.get(name, filters=[["l", "is null"]]).equals(lists.slice(1, 1))
     assert client.get(name, filters=[["l", "is not null"]]).num_rows == 3
-    with pytest.raises(pa.ArrowInvalid, match=r"column (l|#0) "):
+    with pytest.raises(pa.ArrowInvalid, match="column l is "):
         client.get(name, filters=[["l", "=", 1]])
