@@ -187,7 +187,11 @@ func TestPutAndRead(t *testing.T) {
 		t.Run(x.name, func(t *testing.T) {
 			r := seeded(t)
 			schema := schemaOf(t, x.dt, i32, structOf(x.dt, str))
-			for range 6 {
+			stores := 6
+			if underRace {
+				stores = 2
+			}
+			for range stores {
 				s := newStore(t, Options{
 					MaxMessage: 64 << 10, MaxBatchRows: int64(20 + r.IntN(500)), MaxBatchBytes: 64 << 10, MaxDecoded: 1 << 26,
 					JoinBelow: int64(1 + r.IntN(8<<10)),

@@ -24,7 +24,11 @@ func (p *Pool) idle() int {
 // One context of each kind, given every kind of work in any order, gives what a new pool gives.
 func TestRecycledContextsGiveTheSameBytes(t *testing.T) {
 	buffers := samples()
-	buffers["huge"] = bytes.Repeat(text(32<<10), 512)
+	buffers["huge"] = bytes.Repeat(text(32<<10), 512) // 16 MiB
+	rounds := 150
+	if underRace {
+		buffers["huge"], rounds = bytes.Repeat(text(32<<10), 64), 50
+	}
 	// The slow speeds get the shorter buffers only.
 	skip := func(src []byte, w way) bool { return w.level > 5 && len(src) > 70_000 }
 	var names []string
@@ -43,7 +47,7 @@ func TestRecycledContextsGiveTheSameBytes(t *testing.T) {
 	r := rand.New(rand.NewPCG(seed, 0))
 	p := newPool(t, Options{Contexts: 1, RetainBytes: 64 << 20})
 	var dst, back []byte
-	for range 150 {
+	for range rounds {
 		name, w := names[r.IntN(len(names))], ways[r.IntN(len(ways))]
 		src, want := buffers[name], fresh[key(name, w)]
 		if skip(src, w) {
@@ -101,7 +105,11 @@ func TestFootprints(t *testing.T) {
 
 func TestRetainedMemory(t *testing.T) {
 	p := newPool(t, Options{Contexts: 2})
-	src := make([]byte, 256<<20)
+	size := 256 << 20
+	if underRace {
+		size = 64 << 20
+	}
+	src := make([]byte, size)
 	chunk := text(32 << 10) // well within every window, so that this is quick
 	for i := 0; i < len(src); i += len(chunk) {
 		copy(src[i:], chunk)
@@ -117,7 +125,7 @@ func TestRetainedMemory(t *testing.T) {
 	}
 	dst = nil
 	kept := heap() - before
-	t.Logf("kept after two buffers of 256 MiB: %d bytes in %d contexts", kept, p.idle())
+	t.Logf("kept after two buffers of %d bytes: %d bytes in %d contexts", size, kept, p.idle())
 	if n := p.idle(); n != 3 {
 		t.Errorf("%d contexts are kept, want 3", n)
 	}

@@ -74,6 +74,9 @@ func TestLZ4WrittenByLibrary(t *testing.T) {
 		}
 		for _, size := range []lz4.BlockSize{lz4.Block64Kb, lz4.Block256Kb, lz4.Block1Mb, lz4.Block4Mb} {
 			for flags := range 8 {
+				if underRace && flags != 0 && flags != 7 {
+					continue
+				}
 				var b bytes.Buffer
 				w := lz4.NewWriter(&b)
 				options := []lz4.Option{lz4.BlockSizeOption(size), lz4.ChecksumOption(flags&1 != 0), lz4.BlockChecksumOption(flags&2 != 0)}
