@@ -42,6 +42,8 @@ type budget struct {
 
 	held atomic.Pointer[Datasets]
 
+	refuse func(lender) bool // nil, unless a test has requests fail
+
 	waiting atomic.Int64 // length of queue, for those who free memory
 	mu      sync.Mutex   // guards what follows, and that limit holds for blocks and facts together; before the arena's
 	queue   []*waiter    // in the order of service
@@ -125,6 +127,9 @@ func (b *budget) attempt(m lender, w want) (block arena.Block, missing int64, er
 
 // take serves a request, waiting where there is no room.
 func (b *budget) take(m lender, w want) (arena.Block, error) {
+	if b.refuse != nil && b.refuse(m) {
+		return arena.Block{}, b.full(w, "")
+	}
 	if b.limit == 0 {
 		if w.facts {
 			b.facts.Add(w.n)
