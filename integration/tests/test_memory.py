@@ -220,8 +220,10 @@ def test_the_budget_holds_whatever_clients_do(eviction: str) -> None:
         for name in client.names():
             client.drop(name)
         assert client.settled_charge(0, 60) == 0
+        # Free memory that is kept for reuse is told; the rest is Go's, which gives it back little by little.
+        allowed = before + client.stats().get("warm_bytes", 0) / MIB + 160
         deadline = time.monotonic() + 30
-        while (after := server.rss_mib()) > before + 160 and time.monotonic() < deadline:
+        while (after := server.rss_mib()) > allowed and time.monotonic() < deadline:
             time.sleep(0.5)
-        print(f"{after:.0f} MiB at last")
-        assert after <= before + 160
+        print(f"{after:.0f} MiB at last, {allowed:.0f} allowed")
+        assert after <= allowed
