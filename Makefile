@@ -107,7 +107,7 @@ lint: lint-go lint-python ## static checks
 
 .PHONY: lint-go
 lint-go: .tools/golangci-lint
-	.tools/golangci-lint run ./...
+	.tools/golangci-lint run --allow-parallel-runners ./...
 
 .PHONY: lint-python
 lint-python: $(VENV)/.ready
