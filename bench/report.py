@@ -15,17 +15,19 @@ from rounds import Figure
 
 @dataclass
 class Row:
-    """One line of the results: a measured value beside its target. ``at_least`` turns the comparison round."""
+    """One line of the results: a measured value beside its target, if it has one. ``at_least`` turns the comparison round."""
 
     what: str
     value: float
-    target: float
+    target: float | None
     unit: str = "x"
     measured: str = ""
     at_least: bool = False
 
     @property
     def passed(self) -> bool:
+        if self.target is None:
+            return True
         return self.value >= self.target if self.at_least else self.value <= self.target
 
     def cells(self) -> list[str]:
@@ -36,8 +38,8 @@ class Row:
             self.what,
             self.measured,
             f"{self.value:.{digits}f}{unit}",
-            f"{sign} {self.target:g}{unit}",
-            "pass" if self.passed else "**miss**",
+            "" if self.target is None else f"{sign} {self.target:g}{unit}",
+            "" if self.target is None else "pass" if self.passed else "**miss**",
         ]
 
 
