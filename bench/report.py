@@ -15,7 +15,7 @@ from rounds import Figure
 
 @dataclass
 class Row:
-    """One line of the results: a measured value beside its target, if it has one. ``at_least`` turns the comparison round."""
+    """One line of the results: a value, beside its target if it has one. ``at_least`` turns the comparison round."""
 
     what: str
     value: float
