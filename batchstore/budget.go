@@ -175,6 +175,9 @@ func (b *budget) queued(m lender, want want) (arena.Block, error) {
 			if block, missing, err = b.attempt(m, want); err != nil || missing <= 0 {
 				return block, err
 			}
+			if m.claim.idle() && want.n+m.claim.account.Bytes() > b.most(m.class) {
+				return arena.Block{}, b.fullUnlocked(want, adviceAlone) // what it has, it keeps: it can never fit
+			}
 			if b.stuck() {
 				if victim := b.youngest(); victim == nil || victim == m.claim {
 					return arena.Block{}, b.fullUnlocked(want, adviceAlone)

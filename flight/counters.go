@@ -71,15 +71,15 @@ type statsJSON struct {
 	BatchesSent   int64  `json:"batches_sent"`
 	BatchesPruned int64  `json:"batches_pruned"`
 	ChargedBytes  int64  `json:"charged_bytes"`
-	WarmBytes     int64  `json:"warm_bytes,omitempty"`
-	Datasets      int    `json:"datasets,omitempty"`
 	Leases        int    `json:"leases"`
 	LeasedBytes   int64  `json:"leased_bytes"`
-	Transactions  int    `json:"transactions,omitempty"`
 }
 
-// memoryJSON are figures of the server that a dataset has not.
-type memoryJSON struct {
+// serverJSON are figures of the server that a dataset has not.
+type serverJSON struct {
+	Datasets      int   `json:"datasets"`
+	Transactions  int   `json:"transactions"`
+	WarmBytes     int64 `json:"warm_bytes"`
 	BudgetBytes   int64 `json:"budget_bytes"` // 0: no limit
 	PinnedBytes   int64 `json:"pinned_bytes"` // of datasets that eviction leaves alone: pinned or leased
 	StagedBytes   int64 `json:"staged_bytes"`
@@ -101,16 +101,16 @@ func (s *Server) serverStats(a descriptors.ServerStats) ([]byte, error) {
 	if a.Dataset == "" {
 		j := s.stats.server.json()
 		st := s.store.Stats()
-		j.ChargedBytes, j.WarmBytes, j.Datasets = st.Charged, st.Warm, s.catalog.Len()
-		m := memoryJSON{
+		j.ChargedBytes = st.Charged
+		m := serverJSON{
+			Datasets: s.catalog.Len(), Transactions: s.catalog.Transactions(), WarmBytes: st.Warm,
 			BudgetBytes: st.Budget, PinnedBytes: st.Pinned, StagedBytes: st.Staged, InFlightBytes: st.InFlight,
 			Evictions: s.catalog.Evictions(), ResidentBytes: residentBytes(),
 		}
 		j.Leases, j.LeasedBytes = s.catalog.Leases()
-		j.Transactions = s.catalog.Transactions()
 		return json.Marshal(struct {
 			statsJSON
-			memoryJSON
+			serverJSON
 		}{j, m})
 	}
 	g, err := s.catalog.Current(string(a.Dataset))

@@ -39,8 +39,13 @@ func (s *Server) GetFlightInfo(ctx context.Context, d *arrowflight.FlightDescrip
 	if command.Partitions <= 1 {
 		return flightInfo(r, d, leased(endpoint(s.sealer.Seal(ticket), nil), lease)), nil
 	}
+	ranges := r.Partition(command.Partitions)
+	if size := len(s.sealer.Seal(ticket)) * len(ranges); size > maxTicketsBytes {
+		return nil, fmt.Errorf("%w: the command is in each of %d tickets, which have %d bytes together, at most %d are sent; ask for fewer partitions, or make the command shorter",
+			errTooBig, len(ranges), size, maxTicketsBytes)
+	}
 	var endpoints []*arrowflight.FlightEndpoint
-	for _, x := range r.Partition(command.Partitions) {
+	for _, x := range ranges {
 		ticket.FirstBatch, ticket.LastBatch = x.First, x.Last
 		facts, err := json.Marshal(rangeFacts{Batches: x.Last - x.First, Rows: x.Rows, DecodedBytes: x.Decoded})
 		if err != nil {
@@ -50,6 +55,9 @@ func (s *Server) GetFlightInfo(ctx context.Context, d *arrowflight.FlightDescrip
 	}
 	return flightInfo(r, d, endpoints...), nil
 }
+
+// maxTicketsBytes bounds the tickets of one answer: each carries the whole command.
+const maxTicketsBytes = 16 << 20
 
 // rangeFacts are the JSON of one endpoint of several: what the stored batches of its range hold of the chosen columns.
 // Under a filter they are the most that it sends.

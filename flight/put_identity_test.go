@@ -139,7 +139,7 @@ func TestTransactionOfPuts(t *testing.T) {
 	if got := f.info(byPath("d")); got.TotalRecords != 5 {
 		t.Errorf("%d rows are visible before the commit", got.TotalRecords)
 	}
-	var stats statsJSON
+	var stats serverJSON
 	if err := f.action("server_stats", "", &stats); err != nil || stats.Transactions != 1 {
 		t.Errorf("stats %+v, %v", stats, err)
 	}

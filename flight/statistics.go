@@ -2,6 +2,7 @@ package flight
 
 import (
 	"encoding/json"
+	"fmt"
 
 	arrowflight "github.com/apache/arrow-go/v18/arrow/flight"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
@@ -119,6 +120,9 @@ type columnStatistics struct {
 	StoredBytes  int64 `json:"stored_bytes"`
 }
 
+// maxBatchStatistics bounds the columns of all batches together that one result of the action tells of.
+const maxBatchStatistics = 100_000
+
 // partStatistics are those of a dataset or of one stored batch.
 type partStatistics struct {
 	Batch   *int               `json:"batch,omitempty"`
@@ -147,6 +151,10 @@ func (s *Server) statistics(a descriptors.Statistics) ([]byte, error) {
 		return nil, err
 	}
 	columns := readColumns(r)
+	if n := len(columns) * len(g.Batches); a.PerBatch && n > maxBatchStatistics {
+		return nil, fmt.Errorf("%w: statistics of %d columns in each of %d batches, at most %d are told at once; choose columns, or read them with statistics and batch_metadata",
+			errTooBig, len(columns), len(g.Batches), maxBatchStatistics)
+	}
 	paths := make(map[int]string, len(g.RowColumns))
 	for _, rc := range g.RowColumns {
 		paths[rc.Column.Node0] = catalog.PathText(rc.Path)

@@ -27,8 +27,8 @@ var (
 	errStream = errors.New("bad message order")
 	// errRows: a put whose total is not the one that its command expects.
 	errRows = errors.New("wrong number of rows")
-	// errTooBig: a message over the receive limit.
-	errTooBig = errors.New("message over the receive limit")
+	// errTooBig: a message that is larger than it may be, received or to be sent.
+	errTooBig = errors.New("message too large")
 	// errNoLease: an endpoint that has no lease is to be renewed.
 	errNoLease = errors.New("endpoint has no lease")
 	// errUnsupported: a request that this server does not answer.
