@@ -28,10 +28,10 @@ func BuildSchema(fields []*Field, meta []KeyValue) (*Schema, error) {
 // checkSize refuses a tree of fields that is larger than the default limits before it is built.
 func checkSize(fields []*Field, depth int, seen *int) error {
 	if *seen += len(fields); *seen > DefaultFields {
-		return overLimit("Fields", DefaultFields, *seen, "fields or more")
+		return overLimit(DefaultFields, *seen, "fields or more")
 	}
 	if len(fields) > 0 && depth > DefaultDepth {
-		return overLimit("Depth", DefaultDepth, depth, "levels of nested fields or more")
+		return overLimit(DefaultDepth, depth, "levels of nested fields or more")
 	}
 	for _, f := range fields {
 		if err := checkSize(f.Children, depth+1, seen); err != nil {

@@ -16,9 +16,9 @@ func TestBuildSchemaIsLimited(t *testing.T) {
 		many[i] = node(TypeNull)
 	}
 	for name, fields := range map[string][]*Field{
-		"Depth":     {deep},
-		"Fields":    many,
-		"NameBytes": {{Name: strings.Repeat("n", DefaultNameBytes+1), Type: Type{ID: TypeNull}}},
+		"levels of nested fields": {deep},
+		" fields or more":         many,
+		"bytes of Field.name":     {{Name: strings.Repeat("n", DefaultNameBytes+1), Type: Type{ID: TypeNull}}},
 	} {
 		if _, err := BuildSchema(fields, nil); !errors.Is(err, ErrLimit) || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)

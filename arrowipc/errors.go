@@ -31,7 +31,7 @@ func unsupported(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrUnsupported, fmt.Sprintf(format, args...))
 }
 
-// overLimit says that there is this much of something, while the named limit allows less.
-func overLimit(limit string, allowed, got int, what string) error {
-	return fmt.Errorf("%w: %d %s, where Limits.%s allows %d", ErrLimit, got, what, limit, allowed)
+// overLimit says that there is this much of something, while less is allowed.
+func overLimit(allowed, got int, what string) error {
+	return fmt.Errorf("%w: %d %s; the limit is %d", ErrLimit, got, what, allowed)
 }

@@ -153,7 +153,7 @@ func TestSharedStrings(t *testing.T) {
 	}
 	hdr := finishSchema(b, 0, b.CreateVectorOfTables(pairs))
 	_, err := ParseSchema(hdr, Limits{})
-	if !errors.Is(err, ErrLimit) || !strings.Contains(err.Error(), "MetadataBytes") {
+	if !errors.Is(err, ErrLimit) || !strings.Contains(err.Error(), "bytes of custom metadata") {
 		t.Errorf("120 MB of metadata in %d bytes: %v", len(hdr), err)
 	}
 
@@ -171,7 +171,7 @@ func TestSharedStrings(t *testing.T) {
 	}
 	hdr = finishSchema(b, b.CreateVectorOfTables(fields), 0)
 	_, err = ParseSchema(hdr, Limits{})
-	if !errors.Is(err, ErrLimit) || !strings.Contains(err.Error(), "HeaderBytes") {
+	if !errors.Is(err, ErrLimit) || !strings.Contains(err.Error(), "bytes of header") {
 		t.Errorf("120 MB of names in %d bytes: %v", len(hdr), err)
 	}
 }
@@ -218,11 +218,11 @@ func TestLimits(t *testing.T) {
 		t.Errorf("at the limits: %v", err)
 	}
 	for name, change := range map[string]func(*Limits){
-		"Fields":        func(l *Limits) { l.Fields-- },
-		"Depth":         func(l *Limits) { l.Depth-- },
-		"NameBytes":     func(l *Limits) { l.NameBytes-- },
-		"MetadataBytes": func(l *Limits) { l.MetadataBytes-- },
-		"HeaderBytes":   func(l *Limits) { l.HeaderBytes-- },
+		" fields":                  func(l *Limits) { l.Fields-- },
+		"levels of nested fields":  func(l *Limits) { l.Depth-- },
+		"bytes of Field.name":      func(l *Limits) { l.NameBytes-- },
+		"bytes of custom metadata": func(l *Limits) { l.MetadataBytes-- },
+		"bytes of header":          func(l *Limits) { l.HeaderBytes-- },
 	} {
 		lim := exact
 		change(&lim)

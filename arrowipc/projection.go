@@ -118,7 +118,7 @@ func (p *pruner) prune(picks []Pick, fields []*Field, columns []*Column) ([]*Fie
 		f, c := fields[pick.Ordinal], columns[pick.Ordinal]
 		if len(pick.Children) == 0 {
 			if p.fields += f.count(); p.fields > p.lim.Fields {
-				return nil, nil, overLimit("Fields", p.lim.Fields, p.fields, "fields or more in a projection")
+				return nil, nil, overLimit(p.lim.Fields, p.fields, "fields or more in a projection")
 			}
 			p.add(c.Span)
 			newFields, newColumns = append(newFields, f), append(newColumns, c)
@@ -237,7 +237,7 @@ func (s *Schema) finish(c *copier, vector flatbuffers.UOffsetT, fields []*Field)
 	header := c.table(schemaTable, table, replacement{schemaFields, vector})
 	c.b.Finish(c.table(messageTable, s.root, replacement{messageHeader, header}))
 	if c.over() {
-		return nil, overLimit("HeaderBytes", s.lim.HeaderBytes, int(c.b.Offset()), "bytes or more in a new schema")
+		return nil, overLimit(s.lim.HeaderBytes, int(c.b.Offset()), "bytes or more in a new schema")
 	}
 	made := &Schema{Fields: fields, Metadata: s.Metadata, Layout: NewLayout(fields), lim: s.lim}
 	made.keep(c.b.FinishedBytes())

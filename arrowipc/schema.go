@@ -74,7 +74,7 @@ func (s *Schema) upgrade() error {
 	c.version = versionV5
 	c.b.Finish(c.table(messageTable, s.root, replacement{}))
 	if c.over() {
-		return overLimit("HeaderBytes", s.lim.HeaderBytes, int(c.b.Offset()), "bytes or more in a schema made one of V5")
+		return overLimit(s.lim.HeaderBytes, int(c.b.Offset()), "bytes or more in a schema made one of V5")
 	}
 	s.keep(c.b.FinishedBytes())
 	return nil
@@ -117,7 +117,7 @@ func EncapsulatedMessage(raw []byte, lim Limits) (hdr []byte, err error) {
 	case n <= 0:
 		return nil, malformed("an encapsulated message with a header of %d bytes", n)
 	case n > int64(lim.HeaderBytes):
-		return nil, overLimit("HeaderBytes", lim.HeaderBytes, int(n), "bytes of header")
+		return nil, overLimit(lim.HeaderBytes, int(n), "bytes of header")
 	case n > int64(len(rest)):
 		return nil, malformed("an encapsulated message with a header of %d bytes, of which %d are there", n, len(rest))
 	}

@@ -33,7 +33,7 @@ func verify(hdr []byte, lim Limits) (view, error) {
 	lim = lim.WithDefaults()
 	lim.HeaderBytes = min(lim.HeaderBytes, maxHeaderBytes)
 	if len(hdr) > lim.HeaderBytes {
-		return view{}, overLimit("HeaderBytes", lim.HeaderBytes, len(hdr), "bytes of header")
+		return view{}, overLimit(lim.HeaderBytes, len(hdr), "bytes of header")
 	}
 	if len(hdr) < 8 {
 		return view{}, malformed("a header of %d bytes is too short to be one", len(hdr))
@@ -184,7 +184,7 @@ func (v *verifier) text(t *table, s *slot, end, n int) error {
 		return v.spendMetadata(n)
 	}
 	if n > v.lim.NameBytes {
-		return overLimit("NameBytes", v.lim.NameBytes, n, "bytes of "+t.name+"."+s.name)
+		return overLimit(v.lim.NameBytes, n, "bytes of "+t.name+"."+s.name)
 	}
 	return nil
 }
@@ -192,10 +192,10 @@ func (v *verifier) text(t *table, s *slot, end, n int) error {
 // enterField counts a field whose name has not been read yet.
 func (v *verifier) enterField() error {
 	if v.fields++; v.fields > v.lim.Fields {
-		return v.within(overLimit("Fields", v.lim.Fields, v.fields, "fields or more"))
+		return v.within(overLimit(v.lim.Fields, v.fields, "fields or more"))
 	}
 	if len(v.path) == v.lim.Depth {
-		return v.within(overLimit("Depth", v.lim.Depth, len(v.path)+1, "levels of nested fields or more"))
+		return v.within(overLimit(v.lim.Depth, len(v.path)+1, "levels of nested fields or more"))
 	}
 	v.path = append(v.path, "")
 	return nil
@@ -211,7 +211,7 @@ func (v *verifier) within(err error) error {
 
 func (v *verifier) spend(n int) error {
 	if v.bytes -= n; v.bytes < 0 {
-		return overLimit("HeaderBytes", v.lim.HeaderBytes, v.lim.HeaderBytes-v.bytes,
+		return overLimit(v.lim.HeaderBytes, v.lim.HeaderBytes-v.bytes,
 			"bytes of header or more, what is shared counted as often as it is used")
 	}
 	return nil
@@ -219,7 +219,7 @@ func (v *verifier) spend(n int) error {
 
 func (v *verifier) spendMetadata(n int) error {
 	if v.metadata += n; v.metadata > v.lim.MetadataBytes {
-		return overLimit("MetadataBytes", v.lim.MetadataBytes, v.metadata, "bytes of custom metadata or more")
+		return overLimit(v.lim.MetadataBytes, v.metadata, "bytes of custom metadata or more")
 	}
 	return nil
 }
