@@ -14,30 +14,20 @@ type describeCmd struct {
 
 // Run asks the describe action and prints the facts, then one line for each column.
 func (c *describeCmd) Run(e *env) error {
-	conn, err := c.connect()
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	text, err := conn.action(e.ctx, "describe", datasetBody{Dataset: c.Name})
-	if err != nil {
-		return err
-	}
-	if c.json() {
-		return writeJSON(e.stdout, text)
-	}
-	facts, err := parseFacts(text)
-	if err != nil {
-		return err
-	}
-	if err := writeFacts(e.stdout, facts, "columns"); err != nil {
-		return err
-	}
-	var dataset datasetFacts
-	if err := json.Unmarshal(text, &dataset); err != nil {
-		return fmt.Errorf("facts: %w", err)
-	}
-	return writeColumns(e.stdout, dataset.Columns)
+	return c.ask(e, "describe", c.Name, func(answer []byte) error {
+		facts, err := parseFacts(answer)
+		if err != nil {
+			return err
+		}
+		if err := writeFacts(e.stdout, facts, "columns"); err != nil {
+			return err
+		}
+		var dataset datasetFacts
+		if err := json.Unmarshal(answer, &dataset); err != nil {
+			return fmt.Errorf("facts: %w", err)
+		}
+		return writeColumns(e.stdout, dataset.Columns)
+	})
 }
 
 // writeColumns writes the table of a dataset's columns, set off by an empty line.

@@ -1,7 +1,5 @@
 package main
 
-import "fmt"
-
 // pinCmd pins a dataset.
 type pinCmd struct {
 	clientFlags
@@ -15,24 +13,7 @@ type unpinCmd struct {
 }
 
 // Run asks the pin action.
-func (c *pinCmd) Run(e *env) error { return setPinned(e, c.clientFlags, "pin", c.Name) }
+func (c *pinCmd) Run(e *env) error { return c.tell(e, "pin", c.Name, "pinned") }
 
 // Run asks the unpin action.
-func (c *unpinCmd) Run(e *env) error { return setPinned(e, c.clientFlags, "unpin", c.Name) }
-
-func setPinned(e *env, flags clientFlags, action, name string) error {
-	conn, err := flags.connect()
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	text, err := conn.action(e.ctx, action, datasetBody{Dataset: name})
-	if err != nil {
-		return err
-	}
-	if flags.json() {
-		return writeJSON(e.stdout, text)
-	}
-	_, err = fmt.Fprintf(e.stdout, "%sned %s\n", action, printable(name))
-	return err
-}
+func (c *unpinCmd) Run(e *env) error { return c.tell(e, "unpin", c.Name, "unpinned") }

@@ -8,21 +8,11 @@ type statsCmd struct {
 
 // Run asks the server_stats action.
 func (c *statsCmd) Run(e *env) error {
-	conn, err := c.connect()
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	text, err := conn.action(e.ctx, "server_stats", datasetBody{Dataset: c.Name})
-	if err != nil {
-		return err
-	}
-	if c.json() {
-		return writeJSON(e.stdout, text)
-	}
-	facts, err := parseFacts(text)
-	if err != nil {
-		return err
-	}
-	return writeFacts(e.stdout, facts)
+	return c.ask(e, "server_stats", c.Name, func(answer []byte) error {
+		facts, err := parseFacts(answer)
+		if err != nil {
+			return err
+		}
+		return writeFacts(e.stdout, facts)
+	})
 }
