@@ -47,7 +47,7 @@ func TestFiltersTake(t *testing.T) {
 		if got.Filter.String() != c.text {
 			t.Errorf("%s is written\n     %s\nwant %s", c.in, got.Filter, c.text)
 		}
-		checkReadRoundTrip(t, got, len(in))
+		checkRoundTrip(t, got, ReadFromCommand, len(in))
 	}
 }
 

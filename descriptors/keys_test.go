@@ -61,15 +61,15 @@ func TestEditDistance(t *testing.T) {
 		{"", "", 0}, {"", "abc", 3}, {"abc", "", 3}, {"abc", "abc", 0}, {"kitten", "sitting", 3}, {"flaw", "lawn", 2},
 		{"ab", "ba", 2},
 	} {
-		if got := editDistance(c.a, c.b); got != c.want {
-			t.Errorf("editDistance(%q, %q) = %d, want %d", c.a, c.b, got, c.want)
+		if got := EditDistance(c.a, c.b); got != c.want {
+			t.Errorf("EditDistance(%q, %q) = %d, want %d", c.a, c.b, got, c.want)
 		}
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		word := rapid.StringMatching(`[ab]{0,6}`)
 		a, b, c := word.Draw(t, "a"), word.Draw(t, "b"), word.Draw(t, "c")
-		ab, ba := editDistance(a, b), editDistance(b, a)
-		if ab != ba || (ab == 0) != (a == b) || ab > editDistance(a, c)+editDistance(c, b) {
+		ab, ba := EditDistance(a, b), EditDistance(b, a)
+		if ab != ba || (ab == 0) != (a == b) || ab > EditDistance(a, c)+EditDistance(c, b) {
 			t.Fatalf("no metric: %d, %d", ab, ba)
 		}
 	})

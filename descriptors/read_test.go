@@ -53,7 +53,7 @@ func TestReadFromCommandTakes(t *testing.T) {
 		if !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s:\n got %+v\nwant %+v", c.in, got, c.want)
 		}
-		checkReadRoundTrip(t, got, len(c.in))
+		checkRoundTrip(t, got, ReadFromCommand, len(c.in))
 	}
 }
 
@@ -289,7 +289,7 @@ func TestColumnString(t *testing.T) {
 
 func TestReadCommandRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		checkReadRoundTrip(t, drawRead(t), math.MaxInt)
+		checkRoundTrip(t, drawRead(t), ReadFromCommand, math.MaxInt)
 	})
 }
 
@@ -332,14 +332,17 @@ type reporter interface {
 	Errorf(format string, args ...any)
 }
 
-// checkReadRoundTrip checks the canonical form of a valid command that came from a text of most bytes.
-func checkReadRoundTrip(t reporter, c ReadCommand, most int) {
+// checkRoundTrip checks the canonical form of a valid command that came from a text of most bytes.
+func checkRoundTrip[C any, P interface {
+	*C
+	Marshal() []byte
+}](t reporter, c C, parse func([]byte) (C, error), most int) {
 	t.Helper()
-	text := c.Marshal()
+	text := P(&c).Marshal()
 	if len(text) > most {
 		t.Errorf("canonical form of %d bytes, from %d: %s", len(text), most, text)
 	}
-	again, err := ReadFromCommand(text)
+	again, err := parse(text)
 	if err != nil || !reflect.DeepEqual(again, c) {
 		t.Errorf("%s parses to\n     %+v, %v\nwant %+v", text, again, err, c)
 	}
@@ -365,7 +368,7 @@ func FuzzReadCommand(f *testing.F) {
 			}
 			return
 		}
-		checkReadRoundTrip(t, c, len(raw))
+		checkRoundTrip(t, c, ReadFromCommand, len(raw))
 	})
 }
 

@@ -11,6 +11,8 @@ import (
 
 	"github.com/alecthomas/kong"
 	"github.com/goccy/go-yaml"
+
+	"github.com/flightcache/flightcache/descriptors"
 )
 
 // maxConfigBytes bounds a config file: a file of flags is small, and YAML aliases make large ones costly.
@@ -160,7 +162,7 @@ func flagNames(node *kong.Node) []string {
 func didYouMean(word string, candidates []string) string {
 	best, bestDistance := "", max(2, len(word)/3)+1
 	for _, c := range candidates {
-		if d := editDistance(strings.ToLower(word), c); d < bestDistance {
+		if d := descriptors.EditDistance(strings.ToLower(word), c); d < bestDistance {
 			best, bestDistance = c, d
 		}
 	}
@@ -168,25 +170,4 @@ func didYouMean(word string, candidates []string) string {
 		return ""
 	}
 	return fmt.Sprintf("; did you mean %q?", best)
-}
-
-// editDistance is the Levenshtein distance of two words in bytes.
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			next := min(row[j+1]+1, row[j]+1, diagonal+cost)
-			diagonal, row[j+1] = row[j+1], next
-		}
-	}
-	return row[len(b)]
 }
