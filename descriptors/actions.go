@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
-	"strings"
 )
 
 // The names of the actions that this server has.
@@ -144,6 +143,8 @@ type actionRow struct {
 // supported says whether the action is taken. One without a parser is part of the grammar and not supported yet.
 func (a actionRow) supported() bool { return a.parse != nil }
 
+func (a actionRow) word() string { return a.name }
+
 var actions = []actionRow{
 	actionOf(ActionDrop, "Take a dataset away.", dropKeys),
 	actionOf(ActionDescribe, "Return the facts about a dataset.", describeActionKeys),
@@ -204,7 +205,7 @@ func ParseAction(name string, body []byte) (Action, error) {
 func (l Limits) ParseAction(name string, body []byte) (Action, error) {
 	i := slices.IndexFunc(actions, func(a actionRow) bool { return a.name == name })
 	if i < 0 {
-		return nil, fmt.Errorf("%w: unknown action %s; %s", ErrBadCommand, quote(name), actionHint(name))
+		return nil, fmt.Errorf("%w: unknown action %s; %s", ErrBadCommand, quote(name), hint(name, "actions", actions))
 	}
 	if !actions[i].supported() {
 		return nil, fmt.Errorf("action %q %w", name, ErrNotYet)
@@ -213,18 +214,4 @@ func (l Limits) ParseAction(name string, body []byte) (Action, error) {
 		body = []byte("{}")
 	}
 	return actions[i].parse(body, "action "+name, l)
-}
-
-func actionHint(name string) string {
-	var known, supported []string
-	for _, a := range actions {
-		known = append(known, a.name)
-		if a.supported() {
-			supported = append(supported, a.name)
-		}
-	}
-	if best, ok := nearest(name, known); ok {
-		return fmt.Sprintf("did you mean %q?", best)
-	}
-	return "the actions are " + strings.Join(supported, ", ")
 }

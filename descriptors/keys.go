@@ -30,6 +30,8 @@ type key[C any] struct {
 // supported says whether the key is taken. One without a parser is a key of the grammar that is not supported yet.
 func (k key[C]) supported() bool { return k.parse != nil }
 
+func (k key[C]) word() string { return k.name }
+
 // describeKeys returns the table for readers.
 func describeKeys[C any](keys []key[C]) []Key {
 	out := make([]Key, len(keys))
@@ -54,7 +56,7 @@ func parseObject[C any](raw []byte, what string, keys []key[C], limits Limits, c
 		i := slices.IndexFunc(keys, func(k key[C]) bool { return k.name == name })
 		switch {
 		case i < 0:
-			return d.bad("unknown key %s; %s", quote(name), hint(name, keys))
+			return d.bad("unknown key %s; %s", quote(name), hint(name, "keys", keys))
 		case seen[i]:
 			return d.bad("key %q is given twice; give it once", name)
 		case !keys[i].supported():
@@ -76,20 +78,23 @@ func parseObject[C any](raw []byte, what string, keys []key[C], limits Limits, c
 	return nil
 }
 
-// hint returns the end of the message about the unknown key name. A key that is not supported yet may be what was meant,
-// but is not worth a mention otherwise.
-func hint[C any](name string, keys []key[C]) string {
+// hint returns the end of the message about a name that is none of the rows' ("keys" or "actions"). A row that is not
+// supported yet may be what was meant, but is not worth a mention otherwise.
+func hint[R interface {
+	word() string
+	supported() bool
+}](name, what string, rows []R) string {
 	var known, supported []string
-	for _, k := range keys {
-		known = append(known, k.name)
-		if k.supported() {
-			supported = append(supported, k.name)
+	for _, r := range rows {
+		known = append(known, r.word())
+		if r.supported() {
+			supported = append(supported, r.word())
 		}
 	}
 	if best, ok := nearest(name, known); ok {
 		return fmt.Sprintf("did you mean %q?", best)
 	}
-	return "the keys are " + strings.Join(supported, ", ")
+	return "the " + what + " are " + strings.Join(supported, ", ")
 }
 
 // nearest returns the known word that name most likely means: the one with the smallest edit distance, if that is small

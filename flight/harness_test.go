@@ -285,22 +285,32 @@ func (f *fixture) get(ticket string) []*arrowflight.FlightData {
 	return messages
 }
 
-// action carries out an action and reads its one JSON result into result.
-func (f *fixture) action(name, body string, result any) error {
+// actionBody carries out an action and returns the body of its one result.
+func (f *fixture) actionBody(name string, body []byte) ([]byte, error) {
 	f.Helper()
-	stream, err := f.client.DoAction(f.context(), &arrowflight.Action{Type: name, Body: []byte(body)})
+	stream, err := f.client.DoAction(f.context(), &arrowflight.Action{Type: name, Body: body})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	r, err := stream.Recv()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if _, err := stream.Recv(); !errors.Is(err, io.EOF) {
 		f.Errorf("action %s: want one result and the end, got %v", name, err)
 	}
-	if err := json.Unmarshal(r.GetBody(), result); err != nil {
-		f.Errorf("action %s: %v in %s", name, err, r.GetBody())
+	return r.GetBody(), nil
+}
+
+// action carries out an action and reads its one JSON result into result.
+func (f *fixture) action(name, body string, result any) error {
+	f.Helper()
+	answer, err := f.actionBody(name, []byte(body))
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(answer, result); err != nil {
+		f.Errorf("action %s: %v in %s", name, err, answer)
 	}
 	return nil
 }
