@@ -1,6 +1,7 @@
 // Package arrowipc reads and writes the metadata of Arrow IPC messages: schema messages, record batch headers and
 // dictionary batch headers, as the flatbuffers of Arrow's format/Message.fbs and format/Schema.fbs (metadata version
-// V5). It knows what a message's buffers are and where they lie; it never holds or touches the bytes of a body.
+// V5), and the footers of files, of format/File.fbs. It knows what a message's buffers are and where they lie; it never
+// holds or touches the bytes of a body.
 //
 // # Purpose
 //

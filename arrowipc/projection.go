@@ -207,9 +207,12 @@ func decoded(fields []*Field, chosen func(id int64) bool) []*Field {
 	return changed
 }
 
-func (s *Schema) newCopier() *copier {
+func (s *Schema) newCopier() *copier { return newCopier(s.lim) }
+
+// newCopier makes a copier of what was verified under these limits.
+func newCopier(lim Limits) *copier {
 	// What verify counted leaves out padding and vtables, which at most double it.
-	most := 2*min(s.lim.HeaderBytes, maxHeaderBytes) + 4096
+	most := 2*min(lim.HeaderBytes, maxHeaderBytes) + 4096
 	return &copier{b: flatbuffers.NewBuilder(1024), most: most}
 }
 

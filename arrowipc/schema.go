@@ -95,6 +95,9 @@ func (s *Schema) keep(hdr []byte) {
 // Message is the header as it came in, or as it was built. The bytes are the schema's own: do not modify them.
 func (s *Schema) Message() []byte { return s.header }
 
+// Limits are those under which the schema was accepted.
+func (s *Schema) Limits() Limits { return s.lim }
+
 // Encapsulated is the header as a stream has it, and FlightInfo.schema: a continuation marker, the length as int32, the
 // header, and zeros up to a multiple of eight. The bytes are the schema's own: do not modify them.
 func (s *Schema) Encapsulated() []byte { return s.encapsulated }

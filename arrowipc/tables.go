@@ -39,7 +39,7 @@ func (s *slot) inline() int {
 	return 4 // an offset
 }
 
-// table describes one table of Message.fbs or Schema.fbs: its slots in the order of their ids. The verifier and the
+// table describes one table of Message.fbs, Schema.fbs or File.fbs: its slots in the order of their ids. The verifier and the
 // copier both follow these descriptions, so what the one has seen the other can copy.
 type table struct {
 	name  string
@@ -79,6 +79,12 @@ const (
 	dictionaryID    = 0
 	dictionaryData  = 1
 	dictionaryDelta = 2
+
+	footerVersion      = 0
+	footerSchema       = 1
+	footerDictionaries = 2
+	footerBatches      = 3
+	footerMetadata     = 4
 )
 
 var (
@@ -173,5 +179,14 @@ var (
 		messageMetadata:   {name: "custom_metadata", kind: slotTables, table: keyValueTable},
 	}}
 )
+
+// footerTable is the Footer of File.fbs.
+var footerTable = &table{"Footer", []slot{
+	footerVersion:      scalar("version", 2),
+	footerSchema:       {name: "schema", kind: slotTable, table: schemaTable},
+	footerDictionaries: {name: "dictionaries", kind: slotVector, size: blockBytes, align: 8},
+	footerBatches:      {name: "recordBatches", kind: slotVector, size: blockBytes, align: 8},
+	footerMetadata:     {name: "custom_metadata", kind: slotTables, table: keyValueTable},
+}}
 
 func init() { fieldTable.slots[fieldChildren].table = fieldTable }

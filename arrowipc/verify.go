@@ -29,7 +29,10 @@ type verifier struct {
 }
 
 // verify checks a whole header, from the Message down, and gives its root table.
-func verify(hdr []byte, lim Limits) (view, error) {
+func verify(hdr []byte, lim Limits) (view, error) { return verifyAs(messageTable, hdr, lim) }
+
+// verifyAs checks a whole flatbuffer whose root is a table of that description.
+func verifyAs(t *table, hdr []byte, lim Limits) (view, error) {
 	lim = lim.WithDefaults()
 	lim.HeaderBytes = min(lim.HeaderBytes, maxHeaderBytes)
 	if len(hdr) > lim.HeaderBytes {
@@ -40,11 +43,11 @@ func verify(hdr []byte, lim Limits) (view, error) {
 	}
 	// A table and the reference to it take eight bytes, where tables are not shared: this is generous, yet linear.
 	v := &verifier{buf: hdr, lim: lim, tables: len(hdr), bytes: lim.HeaderBytes}
-	root, err := v.follow(messageTable, "root", 0)
+	root, err := v.follow(t, "root", 0)
 	if err != nil {
 		return view{}, err
 	}
-	if err := v.table(messageTable, root); err != nil {
+	if err := v.table(t, root); err != nil {
 		return view{}, err
 	}
 	return newView(hdr, root), nil
