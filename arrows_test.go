@@ -41,6 +41,7 @@ var arrows = []importRule{
 	{packages: "predicate", ours: []string{"arrowipc", "statistics"}},
 	{packages: "predicate/...", ours: []string{"arrowipc", "predicate", "statistics"}},
 	{packages: "batchstore/arena"},
+	{packages: "batchstore/segment", ours: []string{"arrowipc", "statistics"}},
 	{packages: "batchstore", ours: []string{"arrowipc", "batchstore/arena", "compress", "predicate", "statistics"}},
 	{packages: "catalog/journal"},
 	{packages: "catalog", ours: []string{"arrowipc", "statistics"}},
