@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"cmp"
+	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
@@ -21,6 +22,9 @@ type Options struct {
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 
+	Keeper  Keeper // of durable datasets; nil: there can be none
+	Durable bool   // whether puts that do not say are durable; it takes a Keeper
+
 	MaxLeases       int   // that run at once; default 100,000
 	MaxLeasedBytes  int64 // stored bytes that only leases keep, past which there are no new ones; default 1 GiB
 	MaxTransactions int   // that are open at once; default 10,000
@@ -36,6 +40,9 @@ const (
 // Validate reports every field that is out of its range.
 func (o Options) Validate() error {
 	var errs []error
+	if o.Durable && o.Keeper == nil {
+		errs = append(errs, errors.New("catalog: Options.Durable without a Keeper; want one"))
+	}
 	if o.MaxLeases < 0 {
 		errs = append(errs, fmt.Errorf("catalog: Options.MaxLeases is %d; want none below 0", o.MaxLeases))
 	}
@@ -54,12 +61,16 @@ type Catalog struct {
 	instance string
 	counter  atomic.Uint64
 
+	keeper  Keeper // nil: none
+	durable bool
+
 	maxLeases      int
 	maxLeasedBytes int64
 
-	mu       sync.RWMutex // guards datasets; never held while a generation is released
+	mu       sync.RWMutex // guards datasets and what is reserved; never held while a generation is released or kept
 	datasets map[string]*Generation
-	expired  func(dataset string) // nil: nobody asks
+	reserved map[string]chan struct{} // names whose datasets are being kept; closed when it is over
+	expired  func(dataset string)     // nil: nobody asks
 
 	leases       leases
 	puts         *putIDs
@@ -77,6 +88,7 @@ func New(o Options) *Catalog {
 	rand.Read(id[:]) // never fails, by its documentation
 	c := &Catalog{
 		now: o.Now, instance: hex.EncodeToString(id[:]), datasets: map[string]*Generation{}, puts: newPutIDs(o.Now),
+		keeper: o.Keeper, durable: o.Durable, reserved: map[string]chan struct{}{},
 		maxLeases:      cmp.Or(o.MaxLeases, DefaultMaxLeases),
 		maxLeasedBytes: cmp.Or(o.MaxLeasedBytes, DefaultMaxLeasedBytes),
 		leases:         leases{byID: map[uint64]*lease{}},
@@ -143,12 +155,22 @@ func (c *Catalog) Len() int {
 	return len(c.datasets)
 }
 
-// Drop takes a dataset out. Readers that hold a generation of it go on. ErrNotFound.
-func (c *Catalog) Drop(name string) error {
-	c.mu.Lock()
-	g, err := c.remove(name), error(nil)
-	if g == nil {
+// Drop takes a dataset out; a durable one is forgotten first. Readers that hold a generation of it go on. ErrNotFound, or the
+// Keeper's errors: the dataset is there still. The context is for the wait for another change of the dataset that is being
+// kept.
+func (c *Catalog) Drop(ctx context.Context, name string) error {
+	if err := c.enter(ctx, name); err != nil {
+		return err
+	}
+	g, err := c.datasets[name], error(nil)
+	switch {
+	case g == nil:
 		err = fmt.Errorf("%w; nothing was dropped", c.notFound(name))
+	case g.Durable:
+		err = c.keep(name, func() error { return c.keeper.Forget(name) })
+	}
+	if err == nil {
+		c.remove(name)
 	}
 	c.mu.Unlock()
 	if err != nil {
@@ -158,11 +180,13 @@ func (c *Catalog) Drop(name string) error {
 	return nil
 }
 
-// Clear drops every dataset, aborts every transaction and ends every lease.
+// Clear takes every dataset out of memory, aborts every transaction and ends every lease. What is durable stays kept. It waits
+// for what is being kept.
 func (c *Catalog) Clear() {
 	c.abortTransactions()
 	var old []*Generation
 	c.mu.Lock()
+	c.settle()
 	for name := range c.datasets {
 		old = append(old, c.remove(name))
 	}

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"context"
 	"errors"
 	"regexp"
 	"slices"
@@ -36,13 +37,13 @@ func TestCurrentAndAt(t *testing.T) {
 			t.Errorf("the message %q does not say %s", err, part)
 		}
 	}
-	if err := c.Drop("travel/d"); err != nil {
+	if err := c.Drop(context.Background(), "travel/d"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := c.At("travel/d", now.ID); !errors.Is(err, ErrNotFound) {
 		t.Errorf("At a dropped dataset: %v, want ErrNotFound", err)
 	}
-	if err := c.Drop("travel/d"); !errors.Is(err, ErrNotFound) || !strings.Contains(err.Error(), "travel/d") {
+	if err := c.Drop(context.Background(), "travel/d"); !errors.Is(err, ErrNotFound) || !strings.Contains(err.Error(), "travel/d") {
 		t.Errorf("a second Drop: %v, want ErrNotFound with the name", err)
 	}
 	first.Release()
@@ -75,7 +76,7 @@ func TestIDsAreUnique(t *testing.T) {
 			seen[g.ID] = true
 			g.Release()
 			if i%5 == 0 {
-				if err := c.Drop(name); err != nil {
+				if err := c.Drop(context.Background(), name); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -26,6 +27,12 @@ type Put struct {
 	TTL time.Duration
 	// Pin sets whether eviction leaves the dataset alone; nil leaves that as it is.
 	Pin *bool
+	// Durable sets whether the dataset outlives the process; nil is what Options say. What is appended to a durable dataset is
+	// durable.
+	Durable *bool
+	// Claim is on the put's id, which its commit, or the end of its staging, fulfils; nil for none. It stays the caller's, who
+	// aborts it where that fails.
+	Claim *PutClaim
 
 	c      *Catalog
 	name   string
@@ -73,88 +80,149 @@ func (p *Put) check(old *Generation, mismatch error) error {
 }
 
 // Commit publishes batches as the dataset's new generation and returns it acquired: the caller releases it. Until
-// then nothing of the put is visible, after it all of it is. On success the catalogue owns the caller's reference to
-// every batch, though not the list; on an error the caller keeps them, and may commit again. ErrExists, or ErrConflict
-// when the dataset's schema has changed since Begin.
+// then nothing of the put is visible, after it all of it is. A durable generation is kept before it is published. On success
+// the catalogue owns the caller's reference to every batch, though not the list; on an error the caller keeps them, and may
+// commit again. ErrExists, or ErrConflict when the dataset's schema has changed since Begin; ErrNotKept; the Keeper's
+// errors. The context is for the wait for another change of the dataset that is being kept.
 //
 // The order is that of the put's rows, nil for none. An append keeps the dataset's order only if it stays true.
-func (p *Put) Commit(batches []Batch, codec string, order *Order) (*Generation, error) {
+func (p *Put) Commit(ctx context.Context, batches []Batch, codec string, order *Order) (*Generation, error) {
 	c := p.c
 	columns := arrowipc.RowColumns(p.schema.Layout.Columns)
 	totals := addUp(batches, p.schema.Layout, columns) // before the lock: it takes its time for many wide batches
-	c.mu.Lock()
-	old, over := c.live(p.name), (*Generation)(nil)
-	if err := p.check(old, ErrConflict); err != nil {
+	if err := c.enter(ctx, p.name); err != nil {
+		return nil, err
+	}
+	old, was := c.live(p.name), c.datasets[p.name] // the second may be one whose time is over, and whose timer is late
+	durable := p.durable(old)
+	err := p.check(old, ErrConflict)
+	if err == nil && durable && c.keeper == nil {
+		err = fmt.Errorf("%w: %q cannot be durable", ErrNotKept, p.name)
+	}
+	if err != nil {
 		c.mu.Unlock()
 		return nil, err
 	}
-	if old == nil {
-		over = c.remove(p.name) // one whose time is over, and whose timer is late
+	m := p.make(old, batches, codec, order, columns, totals)
+	g := m.g
+	switch g.Durable = durable; {
+	case durable:
+		err = c.keep(p.name, func() error { return c.keeper.Keep(Kept{g, m.pinned, p.Claim.kept(g, c.now)}) })
+	case was != nil && was.Durable:
+		err = c.keep(p.name, func() error { return c.keeper.Forget(p.name) })
 	}
-	g := c.newGeneration(p.name, p.schema, columns, codec)
-	p.inherit(g, old)
-	if p.mode == Append && old != nil {
-		g.Schema = old.Schema // the first metadata stays
-		for _, b := range old.Batches {
-			b.Retain()
+	if err != nil {
+		m.undo()
+		c.mu.Unlock()
+		for _, b := range m.shared {
+			b.Release()
 		}
-		// Appending may write behind the old list's end, where no other generation looks: commits serialise, and only
-		// the newest list is ever appended to.
-		g.Batches = append(old.Batches, batches...)
-		g.RowColumns = old.RowColumns
-		g.Order = old.Order.then(order)
-		copy(g.Nodes, old.Nodes)
-		copy(g.Statistics, old.Statistics)
-		g.Rows, g.Decoded, g.Stored = old.Rows, old.Decoded, old.Stored
-		g.Dictionaries, g.known = maps.Clone(old.Dictionaries), old.known // nobody asks the old one again
-	} else {
-		g.Order = order
-		g.Batches = slices.Clone(batches) // the caller's list may have room behind it, into which an append would write
+		return nil, err
 	}
-	g.add(totals)
-	c.datasets[p.name] = g
-	c.evictions.arrive(p.name)
+	m.publish()
 	c.mu.Unlock()
-	for _, gone := range []*Generation{old, over} {
-		if gone != nil {
-			gone.Release() // may free a whole generation: never under the lock
-		}
+	if was != nil {
+		was.Release() // may free a whole generation: never under the lock
 	}
+	p.Claim.Done(g.FactsJSON(), g.BriefJSON)
 	return g, nil
 }
 
-// inherit gives a new generation what its dataset has beside the rows. The catalogue's lock is held.
-func (p *Put) inherit(g, old *Generation) {
+// durable tells whether the put's generation is to be durable.
+func (p *Put) durable(old *Generation) bool {
+	switch {
+	case p.mode == Append && old != nil:
+		return old.Durable || p.Durable != nil && *p.Durable
+	case p.Durable != nil:
+		return *p.Durable
+	}
+	return p.c.durable
+}
+
+// making is a generation between its making and its publishing. The catalogue's lock is held by all of its methods; while it
+// is not in between, the name is reserved.
+type making struct {
+	put     *Put
+	g, old  *Generation // old is the dataset's newest, nil for none
+	pinned  bool
+	shared  []Batch // of old; g has retained them
+	counted []any   // keys of dictionaries that old had not
+}
+
+// make makes a put's generation. Nothing of the dataset changes.
+func (p *Put) make(old *Generation, batches []Batch, codec string, order *Order, columns []arrowipc.RowColumn, t totals) *making {
 	c := p.c
+	g := c.newGeneration(p.name, p.schema, columns, codec)
+	m := &making{put: p, g: g, old: old}
 	if p.TTL > 0 {
 		g.Expires = g.Created.Add(p.TTL)
 	}
-	if old == nil {
-		g.state = &state{}
-		s := g.state // the closure keeps neither the put nor the generation
-		name := p.name
-		s.expiry.lapse = func() { c.expire(name, s) }
-	} else {
+	if old != nil {
 		g.state = old.state
-	}
-	if old != nil && p.mode == Append {
-		g.lineage = old.lineage
-		if p.TTL == 0 {
-			g.Expires = old.Expires
-		}
 	} else {
+		g.state = c.newState(p.name)
+	}
+	if m.pinned = g.state.pinned.Load(); p.Pin != nil {
+		m.pinned = *p.Pin
+	}
+	if old == nil || p.mode != Append {
 		g.lineage = &lineage{}
-		if old != nil {
-			c.leases.supersede(old)
-			c.evictions.leave(old)
-		}
+		g.Order = order
+		g.Batches = slices.Clone(batches) // the caller's list may have room behind it, into which an append would write
+		m.counted = g.add(t)
+		return m
 	}
-	if p.Pin != nil {
-		g.state.pinned.Store(*p.Pin)
+	g.lineage = old.lineage
+	if p.TTL == 0 {
+		g.Expires = old.Expires
 	}
+	g.Schema = old.Schema // the first metadata stays
+	m.shared = old.Batches
+	for _, b := range m.shared {
+		b.Retain()
+	}
+	// Appending may write behind the old list's end, where no other generation looks: commits serialise, and only
+	// the newest list is ever appended to.
+	g.Batches = append(old.Batches, batches...)
+	g.RowColumns = old.RowColumns
+	g.Order = old.Order.then(order)
+	copy(g.Nodes, old.Nodes)
+	copy(g.Statistics, old.Statistics)
+	g.Rows, g.Decoded, g.Stored = old.Rows, old.Decoded, old.Stored
+	g.Dictionaries, g.known = maps.Clone(old.Dictionaries), old.known // nobody asks the old one again, if this is published
+	m.counted = g.add(t)
+	return m
+}
+
+// undo leaves the dataset as if the generation had not been made. The caller then releases what is shared without the lock.
+func (m *making) undo() {
+	for _, key := range m.counted {
+		delete(m.g.known, key)
+	}
+	clear(m.g.Batches[len(m.shared):])
+}
+
+// publish makes the generation the dataset's newest. The catalogue's reference to what was there is the caller's then.
+func (m *making) publish() {
+	c, g := m.put.c, m.g
+	switch {
+	case m.old == nil:
+		c.remove(g.Dataset)
+	case m.put.mode != Append:
+		c.leases.supersede(m.old)
+		c.evictions.leave(m.old)
+	}
+	g.state.pinned.Store(m.pinned)
+	c.install(g)
+}
+
+// install makes a generation its dataset's. The lock is held.
+func (c *Catalog) install(g *Generation) {
 	if g.Expires.IsZero() {
 		c.deadlines.remove(&g.state.expiry)
 	} else {
 		c.deadlines.set(&g.state.expiry, g.Expires)
 	}
+	c.datasets[g.Dataset] = g
+	c.evictions.arrive(g.Dataset)
 }

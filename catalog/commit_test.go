@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -34,7 +35,7 @@ func TestModes(t *testing.T) {
 			}
 			if err == nil {
 				_, list := batches(t, schema, 3, 4)
-				g, err := p.Commit(list, "lz4", nil)
+				g, err := p.Commit(context.Background(), list, "lz4", nil)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -61,7 +62,7 @@ func TestBeginShowsNothing(t *testing.T) {
 	if _, err := c.Current("d"); !errors.Is(err, ErrNotFound) {
 		t.Errorf("before the commit: %v, want ErrNotFound", err)
 	}
-	g, err := p.Commit(nil, "none", nil)
+	g, err := p.Commit(context.Background(), nil, "none", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +83,7 @@ func TestCommitChecksAgain(t *testing.T) {
 		return func(t *testing.T, c *Catalog) { put(t, c, "d", Replace, s, 8, 9) }
 	}
 	drop := func(t *testing.T, c *Catalog) {
-		if err := c.Drop("d"); err != nil {
+		if err := c.Drop(context.Background(), "d"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -113,7 +114,7 @@ func TestCommitChecksAgain(t *testing.T) {
 			}
 			tc.meanwhile(t, c)
 			fakes, list := batches(t, here, 3)
-			g, err := p.Commit(list, "zstd", nil)
+			g, err := p.Commit(context.Background(), list, "zstd", nil)
 			if !errors.Is(err, tc.err) {
 				t.Fatalf("Commit: %v, want %v", err, tc.err)
 			}
@@ -137,13 +138,13 @@ func TestCommitAfterRefusal(t *testing.T) {
 	}
 	put(t, c, "d", Create, schema, 1)
 	fakes, list := batches(t, schema, 2)
-	if _, err := p.Commit(list, "zstd", nil); !errors.Is(err, ErrExists) {
+	if _, err := p.Commit(context.Background(), list, "zstd", nil); !errors.Is(err, ErrExists) {
 		t.Fatalf("Commit: %v, want ErrExists", err)
 	}
-	if err := c.Drop("d"); err != nil {
+	if err := c.Drop(context.Background(), "d"); err != nil {
 		t.Fatal(err)
 	}
-	g, err := p.Commit(list, "zstd", nil)
+	g, err := p.Commit(context.Background(), list, "zstd", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -213,7 +214,7 @@ func TestConflictMessage(t *testing.T) {
 		t.Fatal(err)
 	}
 	put(t, c, "travel/d", Replace, buildSchema(t, "", int64Field("n")), 1)
-	_, err = p.Commit(nil, "zstd", nil)
+	_, err = p.Commit(context.Background(), nil, "zstd", nil)
 	if !errors.Is(err, ErrConflict) || errors.Is(err, ErrSchemaMismatch) {
 		t.Fatalf("Commit: %v, want ErrConflict alone", err)
 	}
@@ -235,7 +236,7 @@ func TestCommitCopiesTheList(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		g, err := p.Commit(list[:2], "zstd", nil) // with room for one more behind it
+		g, err := p.Commit(context.Background(), list[:2], "zstd", nil) // with room for one more behind it
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -103,7 +104,7 @@ func TestConcurrentCreates(t *testing.T) {
 			begun.Wait()
 			fakes, list := batches(t, schema, i)
 			all[i] = fakes[0]
-			g, err := p.Commit(list, "zstd", nil)
+			g, err := p.Commit(context.Background(), list, "zstd", nil)
 			switch {
 			case err == nil:
 				won.Add(1)
@@ -140,7 +141,7 @@ func TestConcurrentEverything(t *testing.T) {
 					all = append(all, fakes...)
 					mu.Unlock()
 				case w == 3 && i%10 == 0:
-					if err := c.Drop(name); err != nil && !errors.Is(err, ErrNotFound) {
+					if err := c.Drop(context.Background(), name); err != nil && !errors.Is(err, ErrNotFound) {
 						t.Error(err)
 					}
 				case w == 4:

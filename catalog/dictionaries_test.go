@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"context"
 	"maps"
 	"strings"
 	"testing"
@@ -22,7 +23,7 @@ func TestDictionariesCountOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		g, err := p.Commit(list, "zstd", nil)
+		g, err := p.Commit(context.Background(), list, "zstd", nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -24,6 +24,10 @@ var (
 	ErrIncomplete = errors.New("transaction is incomplete")
 	// ErrPinned: an eviction of a dataset that is pinned.
 	ErrPinned = errors.New("dataset is pinned")
+	// ErrNotKept: a dataset is to be durable, and nothing keeps datasets.
+	ErrNotKept = errors.New("no data directory")
+	// ErrDurable: an eviction of a dataset that is durable, which memory alone is not where it is.
+	ErrDurable = errors.New("dataset is durable")
 	// ErrTooMany: there are as many open transactions, or puts in one, as there may be.
 	ErrTooMany = errors.New("too many at once")
 )

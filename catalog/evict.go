@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"sync"
@@ -82,7 +83,7 @@ func (c *Catalog) leased(g *Generation) bool {
 }
 
 // Evict drops whole datasets, the least recently used first, until they come to n stored bytes, and gives their names. One
-// that is pinned or leased, or that keep holds, stays. Those that somebody is reading go only where the others do not
+// that is pinned, leased, durable or on its way to be, or that keep holds, stays. Those that somebody is reading go only where the others do not
 // suffice, and only as many as are needed with those that are on their way already: their memory comes free when their
 // readers are done. Why is remembered, for whoever asks for one of them later.
 func (c *Catalog) Evict(n int64, keep func(dataset string) bool, why string) (names []string) {
@@ -98,7 +99,7 @@ func (c *Catalog) Evict(n int64, keep func(dataset string) bool, why string) (na
 				break
 			}
 			g := c.datasets[name]
-			if g == nil || idle && g.refs.Load() > 1 || g.Pinned() || c.leased(g) || keep(name) {
+			if g == nil || idle && g.refs.Load() > 1 || g.Pinned() || g.Durable || c.reserved[name] != nil || c.leased(g) || keep(name) {
 				continue
 			}
 			out = append(out, c.evict(name, why))
@@ -124,15 +125,19 @@ func (c *Catalog) evict(name, why string) *Generation {
 }
 
 // EvictDataset evicts one dataset, leased or not: leases keep what they hold. It gives the stored bytes that the dataset
-// had. ErrNotFound, ErrPinned.
-func (c *Catalog) EvictDataset(name, why string) (stored int64, err error) {
-	c.mu.Lock()
+// had. ErrNotFound, ErrPinned, ErrDurable. The context is for the wait for a change of the dataset that is being kept.
+func (c *Catalog) EvictDataset(ctx context.Context, name, why string) (stored int64, err error) {
+	if err := c.enter(ctx, name); err != nil {
+		return 0, err
+	}
 	g := c.live(name)
 	switch {
 	case g == nil:
 		err = fmt.Errorf("%w; nothing was evicted", c.notFound(name))
 	case g.Pinned():
 		err = fmt.Errorf("%w: %q; unpin it first, or drop it", ErrPinned, name)
+	case g.Durable:
+		err = fmt.Errorf("%w: %q; drop it", ErrDurable, name)
 	default:
 		g = c.evict(name, why)
 	}

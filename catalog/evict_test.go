@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -21,7 +22,7 @@ func shelf(t *testing.T, sizes ...int64) (*Catalog, []*fakeBatch) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		g, err := p.Commit(list, "none", nil)
+		g, err := p.Commit(context.Background(), list, "none", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -60,7 +61,7 @@ func TestEvictInOrderOfUse(t *testing.T) {
 
 func TestEvictLeavesAlone(t *testing.T) {
 	c, fakes := shelf(t, 1, 2, 4, 8)
-	if err := c.SetPinned("d0", true); err != nil {
+	if err := c.SetPinned(context.Background(), "d0", true); err != nil {
 		t.Fatal(err)
 	}
 	g, err := c.Current("d1")
@@ -79,7 +80,7 @@ func TestEvictLeavesAlone(t *testing.T) {
 	wantRefs(t, fakes[:3], 1)
 	c.EndLease(l.ID, g.ID)
 	wantEvicted(t, c.Evict(2, nobody, "x"), "d1")
-	if _, err := c.EvictDataset("d0", "x"); !errors.Is(err, ErrPinned) {
+	if _, err := c.EvictDataset(context.Background(), "d0", "x"); !errors.Is(err, ErrPinned) {
 		t.Errorf("a pinned dataset: %v", err)
 	}
 }
@@ -131,7 +132,7 @@ func TestLeaving(t *testing.T) {
 	second.Release()
 	wants(0)
 	third, _ := c.Current("d0")
-	if err := c.Drop("d0"); err != nil {
+	if err := c.Drop(context.Background(), "d0"); err != nil {
 		t.Fatal(err)
 	}
 	wants(third.Stored)
@@ -141,7 +142,7 @@ func TestLeaving(t *testing.T) {
 
 func TestEvictedAreRemembered(t *testing.T) {
 	c, _ := shelf(t, 10, 10)
-	if n, err := c.EvictDataset("d0", "to show it"); err != nil || n != 10 {
+	if n, err := c.EvictDataset(context.Background(), "d0", "to show it"); err != nil || n != 10 {
 		t.Fatal(n, err)
 	}
 	says := func(err error, want bool) {
@@ -155,20 +156,20 @@ func TestEvictedAreRemembered(t *testing.T) {
 	says(err, true)
 	_, err = c.At("d0", "g")
 	says(err, true)
-	says(c.Drop("d0"), true)
-	_, err = c.EvictDataset("d0", "again")
+	says(c.Drop(context.Background(), "d0"), true)
+	_, err = c.EvictDataset(context.Background(), "d0", "again")
 	says(err, true)
 	_, err = c.Current("d2")
 	says(err, false)
 	put(t, c, "d0", Create, flat(t), 1)
-	if err := c.Drop("d0"); err != nil {
+	if err := c.Drop(context.Background(), "d0"); err != nil {
 		t.Fatal(err)
 	}
 	_, err = c.Current("d0")
 	says(err, false)
 	for i := range maxGraves + 10 { // their number is bounded
 		put(t, c, fmt.Sprint("e", i), Replace, flat(t), 1)
-		if _, err := c.EvictDataset(fmt.Sprint("e", i), "x"); err != nil {
+		if _, err := c.EvictDataset(context.Background(), fmt.Sprint("e", i), "x"); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -21,6 +21,7 @@ type Facts struct {
 	Codec        string        `json:"codec"`
 	Created      string        `json:"created"`
 	SortedBy     []string      `json:"sorted_by,omitempty"`
+	Durable      bool          `json:"durable,omitempty"` // whether it outlives the server
 	Columns      []ColumnFacts `json:"columns"`
 }
 
@@ -57,7 +58,7 @@ type FieldFacts struct {
 func (g *Generation) Facts() Facts {
 	f := Facts{
 		Dataset: g.Dataset, Generation: g.ID, Rows: g.Rows, Batches: len(g.Batches), DecodedBytes: g.Decoded,
-		StoredBytes: g.Stored, Codec: g.Codec, Created: g.Created.UTC().Format(time.RFC3339Nano),
+		StoredBytes: g.Stored, Codec: g.Codec, Created: g.Created.UTC().Format(time.RFC3339Nano), Durable: g.Durable,
 		Columns: make([]ColumnFacts, 0, len(g.Schema.Layout.Columns)),
 	}
 	if g.Order != nil {

@@ -73,6 +73,8 @@ type Generation struct {
 
 	Order *Order // of the rows; nil where none is known
 
+	Durable bool // whether the Keeper has it
+
 	Rows    int64
 	Decoded int64       // bytes of all plain buffers, unpadded, dictionaries once
 	Stored  int64       // bytes of all stored bodies, dictionaries once
@@ -82,7 +84,7 @@ type Generation struct {
 	Statistics []statistics.Column  // of all batches, by row column
 
 	Dictionaries map[int64]DictionaryFacts // by id
-	known        map[any]bool              // keys of the dictionaries counted so far; guarded by the catalogue's lock
+	known        map[any]bool              // keys of the dictionaries counted so far; guarded by the catalogue's lock or the reserved name
 
 	refs atomic.Int64
 
@@ -182,8 +184,8 @@ func addUp(batches []Batch, l *arrowipc.Layout, columns []arrowipc.RowColumn) to
 	return t
 }
 
-// add counts the totals of further batches.
-func (g *Generation) add(t totals) {
+// add counts the totals of further batches, and gives the keys of dictionaries that were not known.
+func (g *Generation) add(t totals) (counted []any) {
 	g.Rows += t.rows
 	g.Decoded += t.decoded
 	g.Stored += t.stored
@@ -200,6 +202,7 @@ func (g *Generation) add(t totals) {
 			continue
 		}
 		g.known[d.key] = true
+		counted = append(counted, d.key)
 		f := g.Dictionaries[d.id]
 		f.Decoded += d.decoded
 		f.Stored += d.stored
@@ -209,4 +212,5 @@ func (g *Generation) add(t totals) {
 		g.Decoded += d.decoded
 		g.Stored += d.stored
 	}
+	return counted
 }

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"context"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -149,7 +150,7 @@ func put(t testing.TB, c *Catalog, name string, mode Mode, schema *arrowipc.Sche
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := p.Commit(list, "zstd", nil)
+	g, err := p.Commit(context.Background(), list, "zstd", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -46,7 +47,7 @@ func TestLeaseKeepsItsGeneration(t *testing.T) {
 	for name, end := range map[string]func(*Catalog, *testing.T){
 		"replaced": func(c *Catalog, t *testing.T) { put(t, c, "d", Replace, flat(t), 7) },
 		"dropped": func(c *Catalog, t *testing.T) {
-			if err := c.Drop("d"); err != nil {
+			if err := c.Drop(context.Background(), "d"); err != nil {
 				t.Fatal(err)
 			}
 		},
@@ -90,7 +91,7 @@ func TestLeasesAreSeparate(t *testing.T) {
 		first, g := leaseOf(t, c, "d", time.Minute)
 		second, _ := leaseOf(t, c, "d", time.Minute)
 		third, _ := leaseOf(t, c, "d", time.Minute)
-		if err := c.Drop("d"); err != nil {
+		if err := c.Drop(context.Background(), "d"); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(30 * time.Second)
@@ -151,7 +152,7 @@ func TestLeasedBytesOfAppends(t *testing.T) {
 	other, third := leaseOf(t, c, "d", time.Hour)
 	c.EndLease(b.ID, second.ID)
 	wantLeases(t, c, 2, first.Stored)
-	if err := c.Drop("d"); err != nil {
+	if err := c.Drop(context.Background(), "d"); err != nil {
 		t.Fatal(err)
 	}
 	wantLeases(t, c, 2, first.Stored+third.Stored)
@@ -242,7 +243,7 @@ func TestManyLeases(t *testing.T) {
 		for i := range n {
 			leaseOf(t, c, "d", time.Duration(1+(i*37)%n)*time.Second)
 		}
-		if err := c.Drop("d"); err != nil {
+		if err := c.Drop(context.Background(), "d"); err != nil {
 			t.Fatal(err)
 		}
 		for left := n - 1; left >= 0; left-- {

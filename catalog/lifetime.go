@@ -1,7 +1,9 @@
 package catalog
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
 	"sync/atomic"
 	"time"
 )
@@ -18,15 +20,32 @@ type state struct {
 // Pinned tells whether eviction leaves the generation's dataset alone.
 func (g *Generation) Pinned() bool { return g.state.pinned.Load() }
 
-// SetPinned sets whether eviction leaves a dataset alone, through all later puts that do not say otherwise. ErrNotFound.
-func (c *Catalog) SetPinned(name string, pinned bool) error {
-	g, err := c.Current(name)
-	if err != nil {
+// newState makes the state of a dataset's first generation.
+func (c *Catalog) newState(name string) *state {
+	s := &state{}
+	s.expiry.lapse = func() { c.expire(name, s) } // the closure keeps neither a put nor a generation
+	return s
+}
+
+// SetPinned sets whether eviction leaves a dataset alone, through all later puts that do not say otherwise. Of a durable
+// dataset that is kept. ErrNotFound, or the Keeper's errors; the context is for the wait for another change of the dataset
+// that is being kept.
+func (c *Catalog) SetPinned(ctx context.Context, name string, pinned bool) error {
+	if err := c.enter(ctx, name); err != nil {
 		return err
 	}
-	defer g.Release()
-	g.state.pinned.Store(pinned)
-	return nil
+	g, err := c.live(name), error(nil)
+	switch {
+	case g == nil:
+		err = fmt.Errorf("%w; ListFlights shows what is there", c.notFound(name))
+	case g.Durable && g.Pinned() != pinned:
+		err = c.keep(name, func() error { return c.keeper.Keep(Kept{Generation: g, Pinned: pinned}) })
+	}
+	if err == nil {
+		g.state.pinned.Store(pinned)
+	}
+	c.mu.Unlock()
+	return err
 }
 
 // live gives a dataset's newest generation, nil where there is none or its time is over. The lock is held.
@@ -57,21 +76,45 @@ func (c *Catalog) remove(name string) *Generation {
 	return g
 }
 
-// expire drops a dataset if it is still the one that had this state and its time has come.
+// expire drops a dataset if it is still the one that had this state and its time has come. One that is being kept is passed
+// over: what follows sets its deadline anew.
 func (c *Catalog) expire(name string, s *state) {
 	c.mu.Lock()
 	g := c.datasets[name]
-	due, tell := g != nil && g.state == s && g.over(c.now), c.expired
-	if due {
+	due, tell := g != nil && g.state == s && g.over(c.now) && c.reserved[name] == nil, c.expired
+	switch {
+	case due && g.Durable:
+		c.reserve(name)
+		go c.expireKept(name, tell) // the timer has others to end, and this takes its time
+		due = false
+	case due:
 		c.remove(name)
 	}
 	c.mu.Unlock()
-	if !due {
-		return
+	if due {
+		g.Release()
+		if tell != nil {
+			tell(name)
+		}
 	}
-	g.Release()
-	if tell != nil {
-		tell(name)
+}
+
+// expireKept drops a durable dataset whose time is over and whose name is reserved. Where that fails, it is tried again: nobody
+// sees the dataset meanwhile.
+func (c *Catalog) expireKept(name string, tell func(dataset string)) {
+	err := c.keeper.Forget(name)
+	c.mu.Lock()
+	var g *Generation
+	if err == nil {
+		g = c.remove(name)
+	}
+	c.unreserve(name)
+	c.mu.Unlock()
+	if g != nil {
+		g.Release()
+		if tell != nil {
+			tell(name)
+		}
 	}
 }
 

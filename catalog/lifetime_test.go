@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"testing"
@@ -17,7 +18,7 @@ func putFor(t testing.TB, c *Catalog, name string, mode Mode, ttl time.Duration,
 		t.Fatal(err)
 	}
 	p.TTL = ttl
-	g, err := p.Commit(list, "zstd", nil)
+	g, err := p.Commit(context.Background(), list, "zstd", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +90,7 @@ func TestExpiryIsNotInherited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := New(Options{})
 		putFor(t, c, "d", Replace, time.Minute, 1)
-		if err := c.Drop("d"); err != nil {
+		if err := c.Drop(context.Background(), "d"); err != nil {
 			t.Fatal(err)
 		}
 		put(t, c, "d", Replace, flat(t), 2)
@@ -127,7 +128,7 @@ func TestExpiredBeforeTheTimerComes(t *testing.T) {
 func TestPin(t *testing.T) {
 	c := newCatalog()
 	defer c.Clear()
-	if err := c.SetPinned("d", true); !errors.Is(err, ErrNotFound) {
+	if err := c.SetPinned(context.Background(), "d", true); !errors.Is(err, ErrNotFound) {
 		t.Errorf("SetPinned of what is absent: %v", err)
 	}
 	pinned := func() bool {
@@ -142,7 +143,7 @@ func TestPin(t *testing.T) {
 			t.Fatal(err)
 		}
 		p.Pin = pin
-		g, err := p.Commit(list, "zstd", nil)
+		g, err := p.Commit(context.Background(), list, "zstd", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -158,10 +159,10 @@ func TestPin(t *testing.T) {
 		{func() { putPin(Append, nil) }, true},
 		{func() { putPin(Replace, nil) }, true},
 		{func() { putPin(Append, &no) }, false},
-		{func() { c.SetPinned("d", true) }, true},
-		{func() { c.SetPinned("d", false) }, false},
+		{func() { c.SetPinned(context.Background(), "d", true) }, true},
+		{func() { c.SetPinned(context.Background(), "d", false) }, false},
 		{func() { putPin(Replace, &yes) }, true},
-		{func() { c.Drop("d"); putPin(Replace, nil) }, false},
+		{func() { c.Drop(context.Background(), "d"); putPin(Replace, nil) }, false},
 	} {
 		step.do()
 		if got := pinned(); got != step.want {
@@ -175,7 +176,7 @@ func TestDescribe(t *testing.T) {
 	defer c.Clear()
 	putFor(t, c, "d", Replace, time.Minute, 1)
 	leaseOf(t, c, "d", time.Hour)
-	if err := c.SetPinned("d", true); err != nil {
+	if err := c.SetPinned(context.Background(), "d", true); err != nil {
 		t.Fatal(err)
 	}
 	g := current(t, c, "d")

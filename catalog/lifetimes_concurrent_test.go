@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"context"
 	"errors"
 	"math/rand/v2"
 	"sync"
@@ -34,7 +35,7 @@ func TestConcurrentLifetimes(t *testing.T) {
 			return
 		}
 		p.TTL = time.Duration(rand.IntN(3)) * time.Millisecond
-		g, err := p.Commit(fresh(id), "zstd", nil)
+		g, err := p.Commit(context.Background(), fresh(id), "zstd", nil)
 		if err != nil {
 			t.Error(err)
 			return
@@ -79,15 +80,15 @@ func TestConcurrentLifetimes(t *testing.T) {
 				return
 			}
 			list := fresh(id)
-			if _, err := p.Stage(list, "zstd", nil, ""); err != nil {
+			if _, err := p.Stage(context.Background(), list, "zstd", nil, ""); err != nil {
 				release(list)
 			}
 		}
-		if _, err := c.CommitTransaction("d", tx.ID, nil); err != nil && !errors.Is(err, ErrNoTransaction) {
+		if _, err := c.CommitTransaction(context.Background(), "d", tx.ID, nil); err != nil && !errors.Is(err, ErrNoTransaction) {
 			t.Error(err)
 		}
 	}
-	drop := func(int) { c.Drop("d") }
+	drop := func(int) { c.Drop(context.Background(), "d") }
 	var wg sync.WaitGroup
 	for _, work := range []func(int){put, put, lease, lease, lease, transact, transact, drop} {
 		wg.Go(func() {

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -79,7 +80,7 @@ func (m *lifetimes) put() {
 		m.t.Fatal(err)
 	}
 	p.TTL = ttl
-	g, err := p.Commit(list, "zstd", nil)
+	g, err := p.Commit(context.Background(), list, "zstd", nil)
 	if err != nil {
 		m.t.Fatal(err)
 	}
@@ -152,7 +153,7 @@ func (m *lifetimes) stage() {
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	if _, err := p.Stage(list, "zstd", nil, fmt.Sprint(len(tx.parts))); err != nil {
+	if _, err := p.Stage(context.Background(), list, "zstd", nil, fmt.Sprint(len(tx.parts))); err != nil {
 		m.t.Fatal(err)
 	}
 	tx.parts = append(tx.parts, fakes)
@@ -171,7 +172,7 @@ func (m *lifetimes) commit() {
 	for _, p := range places {
 		puts, fakes = append(puts, fmt.Sprint(p)), append(fakes, tx.parts[p]...)
 	}
-	_, err := m.c.CommitTransaction(tx.Dataset, tx.ID, puts)
+	_, err := m.c.CommitTransaction(context.Background(), tx.Dataset, tx.ID, puts)
 	if len(places) == 0 {
 		if !errors.Is(err, ErrIncomplete) {
 			m.t.Fatalf("commit of nothing: %v", err)
@@ -281,7 +282,7 @@ func TestLifetimesModel(t *testing.T) {
 			"begin": step(m.begin), "stage": step(m.stage), "commit": step(m.commit), "tick": step(m.tick),
 			"drop": step(func() {
 				name := m.name()
-				if err := m.c.Drop(name); (err == nil) != (m.datasets[name] != nil) {
+				if err := m.c.Drop(context.Background(), name); (err == nil) != (m.datasets[name] != nil) {
 					m.t.Fatalf("Drop(%q): %v", name, err)
 				}
 				delete(m.datasets, name)

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -98,7 +99,7 @@ func (m *model) commit() {
 		m.all, fakes, list = append(m.all, f), append(fakes, f), append(list, f)
 	}
 	want := m.refusal(b, ErrConflict)
-	g, err := b.p.Commit(list, "zstd", nil)
+	g, err := b.p.Commit(context.Background(), list, "zstd", nil)
 	if !errors.Is(err, want) {
 		m.t.Fatalf("Commit(%q, %d): %v, want %v", b.name, b.mode, err, want)
 	}
@@ -144,7 +145,7 @@ func (m *model) release() {
 
 func (m *model) drop() {
 	name := m.name()
-	if err := m.c.Drop(name); (err == nil) != (m.now[name] != nil) {
+	if err := m.c.Drop(context.Background(), name); (err == nil) != (m.now[name] != nil) {
 		m.t.Fatalf("Drop(%q): %v", name, err)
 	}
 	delete(m.now, name)

@@ -112,6 +112,21 @@ func (c *PutClaim) Done(facts []byte, short func() []byte) {
 	}
 }
 
+// kept is the put as it is to be kept with the generation that it made; nil for a nil claim.
+func (c *PutClaim) kept(g *Generation, now func() time.Time) *KeptPut {
+	if c == nil {
+		return nil
+	}
+	c.ids.mu.Lock()
+	bytes := c.ids.bytes
+	c.ids.mu.Unlock()
+	p := &KeptPut{Name: c.put.id, At: now(), Facts: g.FactsJSON()}
+	if bytes+int64(len(p.Facts)) > keptPutBytes {
+		p.Facts = g.BriefJSON()
+	}
+	return p
+}
+
 // Abort tells that the put has failed: its id is free again. After Done it does nothing.
 func (c *PutClaim) Abort() {
 	if c == nil {

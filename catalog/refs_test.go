@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -37,7 +38,7 @@ func TestReadersKeepTheirGeneration(t *testing.T) {
 	}{
 		{"replace", func(t *testing.T, c *Catalog) { put(t, c, "d", Replace, flat(t), 7) }},
 		{"drop", func(t *testing.T, c *Catalog) {
-			if err := c.Drop("d"); err != nil {
+			if err := c.Drop(context.Background(), "d"); err != nil {
 				t.Fatal(err)
 			}
 		}},
@@ -104,7 +105,7 @@ func TestRefusedPutsReturnTheirBatches(t *testing.T) {
 	}
 	other := put(t, c, "d", Replace, buildSchema(t, "", int64Field("z")), 3)
 	mine, list := batches(t, schema, 4)
-	if _, err := p.Commit(list, "zstd", nil); !errors.Is(err, ErrConflict) {
+	if _, err := p.Commit(context.Background(), list, "zstd", nil); !errors.Is(err, ErrConflict) {
 		t.Fatalf("Commit: %v, want ErrConflict", err)
 	}
 	wantRefs(t, there, 1)

@@ -33,9 +33,11 @@ type Transaction struct {
 	end deadline
 	ids *putIDs
 
-	mu    sync.Mutex // before Catalog.mu
-	over  bool       // committed or aborted
-	parts []part     // in order of completion
+	mu         sync.Mutex    // before Catalog.mu; not held while a commit is kept
+	over       bool          // committed or aborted
+	parts      []part        // in order of completion
+	committing chan struct{} // closed when the commit that is under way has ended; nil: there is none
+	lapsed     bool          // its time came during a commit
 }
 
 // part is one completed put of a transaction, which owns a reference to each batch.
@@ -47,6 +49,7 @@ type part struct {
 	order   *Order
 	ttl     time.Duration
 	pin     *bool
+	durable *bool
 }
 
 func (p *part) release() {
@@ -70,7 +73,7 @@ func (c *Catalog) BeginTransaction(dataset string, mode Mode, period time.Durati
 	t := &Transaction{
 		ID: rand.Text(), Dataset: dataset, Mode: mode, Expires: c.now().Add(period), c: c, ids: newPutIDs(c.now),
 	}
-	t.end.lapse = func() { t.Abort() }
+	t.end.lapse = t.lapse
 	s := &c.transactions
 	s.mu.Lock()
 	full := len(s.byID) >= s.most
@@ -150,8 +153,8 @@ type Staged struct {
 
 // Stage completes a put that Transaction.Begin began, under its id or "". It gives the put's facts as JSON. On success the
 // transaction owns the caller's reference to every batch; on an error the caller keeps them. ErrNoTransaction; ErrConflict
-// when the schema is not that of a put which was completed meanwhile; ErrTooMany.
-func (p *Put) Stage(batches []Batch, codec string, order *Order, id string) ([]byte, error) {
+// when the schema is not that of a put which was completed meanwhile; ErrTooMany. The context is for the wait for a commit.
+func (p *Put) Stage(ctx context.Context, batches []Batch, codec string, order *Order, id string) ([]byte, error) {
 	t := p.transaction
 	g := p.c.newGeneration(p.name, p.schema, arrowipc.RowColumns(p.schema.Layout.Columns), codec)
 	g.add(addUp(batches, p.schema.Layout, g.RowColumns))
@@ -162,7 +165,9 @@ func (p *Put) Stage(batches []Batch, codec string, order *Order, id string) ([]b
 	if err != nil {
 		return nil, err
 	}
-	t.mu.Lock()
+	if err := t.enter(ctx); err != nil {
+		return nil, err
+	}
 	defer t.mu.Unlock()
 	if t.over || !t.Expires.After(p.c.now()) {
 		return nil, noTransaction(t.Dataset, t.ID)
@@ -173,107 +178,26 @@ func (p *Put) Stage(batches []Batch, codec string, order *Order, id string) ([]b
 	if len(t.parts) >= maxStaged {
 		return nil, fmt.Errorf("%w: the transaction has %d puts; commit it", ErrTooMany, len(t.parts))
 	}
-	t.parts = append(t.parts, part{id, p.schema, batches, codec, order, p.TTL, p.Pin})
+	t.parts = append(t.parts, part{id, p.schema, batches, codec, order, p.TTL, p.Pin, p.Durable})
+	p.Claim.Done(facts, func() []byte { return facts })
 	return facts, nil
 }
 
-// CommitTransaction makes the puts of a transaction visible as one new generation and gives its facts as JSON, not to be
-// modified. The puts named are kept, in their order, and all others discarded; nil keeps all, in order of their
-// completion. Of a TTL and a pin, the last that is given counts. A commit that is sent again is answered as the first one
-// was. ErrNoTransaction; ErrIncomplete when a named put has not been completed, or none is left; ErrExists and
-// ErrConflict as from Put.Commit: the transaction then stays open.
-func (c *Catalog) CommitTransaction(dataset, id string, puts []string) ([]byte, error) {
-	t, err := c.Transaction(dataset, id)
-	if err != nil {
-		if facts, again := c.puts.known(commitName(dataset, id)); again {
-			return facts, nil
+// enter takes the transaction's lock when no commit is under way. The error is the context's; the lock is not held then.
+func (t *Transaction) enter(ctx context.Context) error {
+	for {
+		t.mu.Lock()
+		committing := t.committing
+		if committing == nil {
+			return nil
 		}
-		return nil, err
-	}
-	g, discarded, err := t.commit(puts)
-	for _, p := range discarded {
-		p.release()
-	}
-	if err != nil {
-		if facts, again := c.puts.known(commitName(dataset, id)); again {
-			return facts, nil
-		}
-		return nil, err
-	}
-	defer g.Release()
-	return g.FactsJSON(), nil
-}
-
-// commitName is what a commit is known by among the puts: as a dataset's name is never empty, no put has such a one.
-func commitName(dataset, id string) string { return "\x00" + dataset + "\x00" + id }
-
-// commit publishes, and gives the parts that are to be released without the lock. The generation is acquired.
-func (t *Transaction) commit(puts []string) (*Generation, []part, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.over {
-		return nil, nil, noTransaction(t.Dataset, t.ID)
-	}
-	kept, discarded, err := t.choose(puts)
-	if err != nil {
-		return nil, nil, err
-	}
-	p := &Put{c: t.c, name: t.Dataset, mode: t.Mode, schema: kept[0].schema}
-	var batches []Batch
-	order := kept[0].order
-	for i, k := range kept {
-		batches = append(batches, k.batches...)
-		if i > 0 {
-			order = order.then(k.order)
-		}
-		if k.ttl != 0 {
-			p.TTL = k.ttl
-		}
-		if k.pin != nil {
-			p.Pin = k.pin
+		t.mu.Unlock()
+		select {
+		case <-committing:
+		case <-ctx.Done():
+			return context.Cause(ctx)
 		}
 	}
-	g, err := p.Commit(batches, kept[len(kept)-1].codec, order)
-	if err != nil {
-		return nil, nil, err
-	}
-	if claim, _, err := t.c.puts.claim(context.Background(), commitName(t.Dataset, t.ID)); err == nil {
-		claim.Done(g.FactsJSON(), g.BriefJSON)
-	}
-	t.close()
-	return g, discarded, nil
-}
-
-// choose parts the puts into those to keep, in order, and those to discard. The lock is held.
-func (t *Transaction) choose(puts []string) (kept, discarded []part, err error) {
-	if puts == nil {
-		kept = t.parts
-	} else {
-		places := make(map[string]int, len(t.parts))
-		for i, p := range t.parts {
-			if p.id != "" {
-				places[p.id] = i
-			}
-		}
-		chosen := make([]bool, len(t.parts))
-		for _, id := range puts {
-			i, there := places[id]
-			if !there || chosen[i] {
-				return nil, nil, fmt.Errorf("%w: it has no completed put %q, or one named twice; put it first, or leave it out", ErrIncomplete, id)
-			}
-			chosen[i] = true
-			kept = append(kept, t.parts[i])
-		}
-		for i, p := range t.parts {
-			if !chosen[i] {
-				discarded = append(discarded, p)
-			}
-		}
-	}
-	if len(kept) == 0 {
-		return nil, nil, fmt.Errorf("%w: no put of transaction %s of %q is to be kept; abort it, or put first", ErrIncomplete, t.ID, t.Dataset)
-	}
-	return kept, discarded, nil
 }
 
 // close takes the transaction out. The lock is held.
@@ -285,9 +209,17 @@ func (t *Transaction) close() {
 	t.c.transactions.mu.Unlock()
 }
 
-// Abort discards the transaction and tells whether it was open.
-func (t *Transaction) Abort() bool {
-	t.mu.Lock()
+// Abort discards the transaction and tells whether it was open. It waits for a commit that is under way; the error is the
+// context's.
+func (t *Transaction) Abort(ctx context.Context) (bool, error) {
+	if err := t.enter(ctx); err != nil {
+		return false, err
+	}
+	return t.abort(), nil
+}
+
+// abort discards the transaction and tells whether it was open. The lock is held, and given back.
+func (t *Transaction) abort() bool {
 	open, parts := !t.over, t.parts
 	if open {
 		t.close()
@@ -299,6 +231,17 @@ func (t *Transaction) Abort() bool {
 	return open
 }
 
+// lapse discards the transaction because its time is over. A commit that began before goes on; if it fails, that is it.
+func (t *Transaction) lapse() {
+	t.mu.Lock()
+	if t.committing != nil {
+		t.lapsed = true
+		t.mu.Unlock()
+		return
+	}
+	t.abort()
+}
+
 func (c *Catalog) abortTransactions() {
 	c.transactions.mu.Lock()
 	open := make([]*Transaction, 0, len(c.transactions.byID))
@@ -307,7 +250,7 @@ func (c *Catalog) abortTransactions() {
 	}
 	c.transactions.mu.Unlock()
 	for _, t := range open {
-		t.Abort()
+		t.Abort(context.Background())
 	}
 }
 

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -27,7 +28,7 @@ func stage(t testing.TB, tx *Transaction, id string, order *Order, batchIDs ...i
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.Stage(list, "zstd", order, id); err != nil {
+	if _, err := p.Stage(context.Background(), list, "zstd", order, id); err != nil {
 		t.Fatal(err)
 	}
 	return fakes
@@ -60,7 +61,7 @@ func TestTransaction(t *testing.T) {
 			}
 			now.Release()
 			before.Release()
-			facts, err := c.CommitTransaction("d", tx.ID, tc.puts)
+			facts, err := c.CommitTransaction(context.Background(), "d", tx.ID, tc.puts)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -79,13 +80,13 @@ func TestTransaction(t *testing.T) {
 					t.Errorf("batch %d has %d references, want %d", f.id, got, want)
 				}
 			}
-			if again, err := c.CommitTransaction("d", tx.ID, nil); err != nil || string(again) != string(facts) {
+			if again, err := c.CommitTransaction(context.Background(), "d", tx.ID, nil); err != nil || string(again) != string(facts) {
 				t.Errorf("the commit sent again: %s, %v", again, err)
 			}
-			if _, err := c.CommitTransaction("e", tx.ID, nil); !errors.Is(err, ErrNoTransaction) {
+			if _, err := c.CommitTransaction(context.Background(), "e", tx.ID, nil); !errors.Is(err, ErrNoTransaction) {
 				t.Errorf("the commit of another dataset: %v", err)
 			}
-			if tx.Abort() || c.Transactions() != 0 {
+			if aborted(t, tx) || c.Transactions() != 0 {
 				t.Error("it is still open")
 			}
 			c.Clear()
@@ -103,7 +104,7 @@ func TestStagedFacts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	raw, err := p.Stage(list, "lz4", nil, "p")
+	raw, err := p.Stage(context.Background(), list, "lz4", nil, "p")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +121,7 @@ func TestStagedFacts(t *testing.T) {
 // Whatever ends a transaction but a commit gives all of it back, and what comes late is refused.
 func TestTransactionThatEnds(t *testing.T) {
 	for name, end := range map[string]func(*Catalog, *Transaction){
-		"aborted": func(_ *Catalog, tx *Transaction) { tx.Abort() },
+		"aborted": func(_ *Catalog, tx *Transaction) { tx.Abort(context.Background()) },
 		"expired": func(*Catalog, *Transaction) { time.Sleep(time.Minute) },
 		"cleared": func(c *Catalog, _ *Transaction) { c.Clear() },
 	} {
@@ -140,17 +141,17 @@ func TestTransactionThatEnds(t *testing.T) {
 				synctest.Wait()
 				wantRefs(t, fakes, 0)
 				mine, list := batches(t, flat(t), 3)
-				if _, err := late.Stage(list, "zstd", nil, "b"); !errors.Is(err, ErrNoTransaction) {
+				if _, err := late.Stage(context.Background(), list, "zstd", nil, "b"); !errors.Is(err, ErrNoTransaction) {
 					t.Errorf("a late put: %v", err)
 				}
 				wantRefs(t, mine, 1)
 				if _, err := c.Transaction("d", tx.ID); !errors.Is(err, ErrNoTransaction) {
 					t.Errorf("it is found: %v", err)
 				}
-				if _, err := c.CommitTransaction("d", tx.ID, nil); !errors.Is(err, ErrNoTransaction) {
+				if _, err := c.CommitTransaction(context.Background(), "d", tx.ID, nil); !errors.Is(err, ErrNoTransaction) {
 					t.Errorf("it is committed: %v", err)
 				}
-				if tx.Abort() || c.Transactions() != 0 || c.Len() != 0 {
+				if aborted(t, tx) || c.Transactions() != 0 || c.Len() != 0 {
 					t.Error("it is still open, or there is a dataset")
 				}
 			})
@@ -162,25 +163,25 @@ func TestTransactionThatEnds(t *testing.T) {
 func TestRefusedCommits(t *testing.T) {
 	c := newCatalog()
 	tx := openTransaction(t, c, "d", Create)
-	if _, err := c.CommitTransaction("d", tx.ID, nil); !errors.Is(err, ErrIncomplete) {
+	if _, err := c.CommitTransaction(context.Background(), "d", tx.ID, nil); !errors.Is(err, ErrIncomplete) {
 		t.Errorf("of nothing: %v", err)
 	}
 	fakes := stage(t, tx, "a", nil, 1)
 	fakes = append(fakes, stage(t, tx, "", nil, 2)...)
 	for _, puts := range [][]string{{}, {"x"}, {"a", "x"}, {"a", "a"}, {""}} {
-		if _, err := c.CommitTransaction("d", tx.ID, puts); !errors.Is(err, ErrIncomplete) {
+		if _, err := c.CommitTransaction(context.Background(), "d", tx.ID, puts); !errors.Is(err, ErrIncomplete) {
 			t.Errorf("of %q: %v", puts, err)
 		}
 	}
 	other := put(t, c, "d", Replace, flat(t), 3)
-	if _, err := c.CommitTransaction("d", tx.ID, nil); !errors.Is(err, ErrExists) {
+	if _, err := c.CommitTransaction(context.Background(), "d", tx.ID, nil); !errors.Is(err, ErrExists) {
 		t.Errorf("over an existing dataset: %v", err)
 	}
 	wantRefs(t, fakes, 1)
-	if err := c.Drop("d"); err != nil {
+	if err := c.Drop(context.Background(), "d"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.CommitTransaction("d", tx.ID, []string{"a"}); err != nil {
+	if _, err := c.CommitTransaction(context.Background(), "d", tx.ID, []string{"a"}); err != nil {
 		t.Error(err)
 	}
 	wantRefs(t, fakes[:1], 1)
@@ -203,7 +204,7 @@ func TestTransactionSchemas(t *testing.T) {
 		t.Errorf("Begin: %v", err)
 	}
 	mine, list := batches(t, other, 2)
-	if _, err := p.Stage(list, "zstd", nil, "b"); !errors.Is(err, ErrConflict) {
+	if _, err := p.Stage(context.Background(), list, "zstd", nil, "b"); !errors.Is(err, ErrConflict) {
 		t.Errorf("Stage: %v", err)
 	}
 	wantRefs(t, mine, 1)
@@ -215,7 +216,7 @@ func TestTransactionSchemas(t *testing.T) {
 	}
 	stage(t, appending, "", nil, 4)
 	put(t, c, "e", Replace, other, 5)
-	if _, err := c.CommitTransaction("e", appending.ID, nil); !errors.Is(err, ErrConflict) {
+	if _, err := c.CommitTransaction(context.Background(), "e", appending.ID, nil); !errors.Is(err, ErrConflict) {
 		t.Errorf("commit to a changed dataset: %v", err)
 	}
 	if _, err := c.BeginTransaction("e", Create, time.Minute); !errors.Is(err, ErrExists) {
@@ -229,8 +230,8 @@ func TestTransactionsAreBounded(t *testing.T) {
 	if _, err := c.BeginTransaction("e", Replace, time.Minute); !errors.Is(err, ErrTooMany) {
 		t.Errorf("a second one: %v", err)
 	}
-	tx.Abort()
-	openTransaction(t, c, "e", Replace).Abort()
+	aborted(t, tx)
+	aborted(t, openTransaction(t, c, "e", Replace))
 }
 
 func TestTransactionPutIDs(t *testing.T) {
@@ -270,7 +271,7 @@ func TestTransactionJoinsOrders(t *testing.T) {
 		if tc.puts != nil {
 			stage(t, tx, "c", nil, 3)
 		}
-		if _, err := c.CommitTransaction("d", tx.ID, tc.puts); err != nil {
+		if _, err := c.CommitTransaction(context.Background(), "d", tx.ID, tc.puts); err != nil {
 			t.Fatal(err)
 		}
 		g := current(t, c, "d")
@@ -297,11 +298,11 @@ func TestTransactionTTLAndPin(t *testing.T) {
 			t.Fatal(err)
 		}
 		p.TTL, p.Pin = attributes.TTL, attributes.Pin
-		if _, err := p.Stage(list, "zstd", nil, ""); err != nil {
+		if _, err := p.Stage(context.Background(), list, "zstd", nil, ""); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := c.CommitTransaction("d", tx.ID, nil); err != nil {
+	if _, err := c.CommitTransaction(context.Background(), "d", tx.ID, nil); err != nil {
 		t.Fatal(err)
 	}
 	g := current(t, c, "d")
@@ -309,4 +310,14 @@ func TestTransactionTTLAndPin(t *testing.T) {
 	if !g.Pinned() || !g.Expires.Equal(noon.Add(time.Minute)) {
 		t.Errorf("pinned %v, expires %v", g.Pinned(), g.Expires)
 	}
+}
+
+// aborted aborts a transaction and tells whether it was open.
+func aborted(t testing.TB, tx *Transaction) bool {
+	t.Helper()
+	open, err := tx.Abort(context.Background())
+	if err != nil {
+		t.Error(err)
+	}
+	return open
 }

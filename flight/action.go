@@ -1,6 +1,7 @@
 package flight
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,7 +24,7 @@ func (s *Server) DoAction(a *arrowflight.Action, stream arrowflight.FlightServic
 	case arrowflight.SetSessionOptionsActionType, arrowflight.GetSessionOptionsActionType, arrowflight.CloseSessionActionType:
 		return fmt.Errorf("%w: action %q", errUnsupported, a.GetType())
 	}
-	result, err := s.result(c, a)
+	result, err := s.result(stream.Context(), c, a)
 	if err != nil {
 		return err
 	}
@@ -31,7 +32,7 @@ func (s *Server) DoAction(a *arrowflight.Action, stream arrowflight.FlightServic
 }
 
 // result carries out an action, whichever form its body has.
-func (s *Server) result(c *call, a *arrowflight.Action) ([]byte, error) {
+func (s *Server) result(ctx context.Context, c *call, a *arrowflight.Action) ([]byte, error) {
 	if test, ok := testActions[a.GetType()]; ok {
 		return test(s)
 	}
@@ -45,14 +46,14 @@ func (s *Server) result(c *call, a *arrowflight.Action) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.act(c, action)
+	return s.act(ctx, c, action)
 }
 
-func (s *Server) act(c *call, action descriptors.Action) ([]byte, error) {
+func (s *Server) act(ctx context.Context, c *call, action descriptors.Action) ([]byte, error) {
 	switch a := action.(type) {
 	case descriptors.Drop:
 		c.dataset = string(a.Dataset)
-		return s.drop(a)
+		return s.drop(ctx, a)
 	case descriptors.Describe:
 		c.dataset = string(a.Dataset)
 		g, err := s.catalog.Current(string(a.Dataset))
@@ -69,22 +70,22 @@ func (s *Server) act(c *call, action descriptors.Action) ([]byte, error) {
 		return s.serverStats(a)
 	case descriptors.Pin:
 		c.dataset = string(a.Dataset)
-		return s.pin(a.Dataset, true)
+		return s.pin(ctx, a.Dataset, true)
 	case descriptors.Unpin:
 		c.dataset = string(a.Dataset)
-		return s.pin(a.Dataset, false)
+		return s.pin(ctx, a.Dataset, false)
 	case descriptors.Evict:
 		c.dataset = string(a.Dataset)
-		return s.evict(a)
+		return s.evict(ctx, a)
 	case descriptors.Begin:
 		c.dataset = string(a.Dataset)
 		return s.begin(a)
 	case descriptors.Commit:
 		c.dataset = string(a.Dataset)
-		return s.catalog.CommitTransaction(c.dataset, a.Transaction, a.Puts)
+		return s.catalog.CommitTransaction(ctx, c.dataset, a.Transaction, a.Puts)
 	case descriptors.Abort:
 		c.dataset = string(a.Dataset)
-		return s.abort(a)
+		return s.abort(ctx, a)
 	}
 	return nil, fmt.Errorf("%w: action %q", errUnsupported, action.ActionName())
 }
@@ -95,9 +96,9 @@ type dropResult struct {
 	Dropped bool   `json:"dropped"`
 }
 
-func (s *Server) drop(a descriptors.Drop) ([]byte, error) {
+func (s *Server) drop(ctx context.Context, a descriptors.Drop) ([]byte, error) {
 	name := string(a.Dataset)
-	err := s.catalog.Drop(name)
+	err := s.catalog.Drop(ctx, name)
 	if err != nil && !(a.IfExists && errors.Is(err, catalog.ErrNotFound)) {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package flight
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -61,9 +62,9 @@ type evictResult struct {
 	StoredBytes int64  `json:"stored_bytes"`
 }
 
-func (s *Server) evict(a descriptors.Evict) ([]byte, error) {
+func (s *Server) evict(ctx context.Context, a descriptors.Evict) ([]byte, error) {
 	name := string(a.Dataset)
-	stored, err := s.catalog.EvictDataset(name, "by the action evict")
+	stored, err := s.catalog.EvictDataset(ctx, name, "by the action evict")
 	if err != nil {
 		return nil, err
 	}

@@ -226,7 +226,7 @@ func (p *put) finish(ctx context.Context) ([]byte, error) {
 	err = context.Cause(ctx)
 	var facts []byte
 	if err == nil {
-		facts, err = p.publish(stored)
+		facts, err = p.publish(ctx, stored)
 	}
 	if err != nil {
 		for _, b := range batches {

@@ -47,21 +47,15 @@ func (p *put) skip() error {
 }
 
 // publish commits what was stored, or completes it within its transaction, and gives its facts.
-func (p *put) publish(stored []catalog.Batch) ([]byte, error) {
+func (p *put) publish(ctx context.Context, stored []catalog.Batch) ([]byte, error) {
+	p.commit.Claim = p.named
 	if p.transaction != nil {
-		facts, err := p.commit.Stage(stored, p.codec(), p.order(), p.command.PutID)
-		if err != nil {
-			return nil, err
-		}
-		p.named.Done(facts, func() []byte { return facts })
-		return facts, nil
+		return p.commit.Stage(ctx, stored, p.codec(), p.order(), p.command.PutID)
 	}
-	g, err := p.commit.Commit(stored, p.codec(), p.order())
+	g, err := p.commit.Commit(ctx, stored, p.codec(), p.order())
 	if err != nil {
 		return nil, err
 	}
 	defer g.Release()
-	facts := g.FactsJSON()
-	p.named.Done(facts, g.BriefJSON)
-	return facts, nil
+	return g.FactsJSON(), nil
 }

@@ -49,6 +49,8 @@ var statusTable = []struct {
 	{catalog.ErrStale, codes.NotFound},
 	{catalog.ErrExists, codes.AlreadyExists},
 	{catalog.ErrPinned, codes.FailedPrecondition},
+	{catalog.ErrDurable, codes.FailedPrecondition},
+	{catalog.ErrNotKept, codes.FailedPrecondition},
 	{catalog.ErrConflict, codes.Aborted},
 	{catalog.ErrLeaseEnded, codes.NotFound},
 	{catalog.ErrNoTransaction, codes.NotFound},

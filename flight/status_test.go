@@ -36,6 +36,8 @@ var wantCodes = map[string]struct {
 	"catalog.ErrExists":         {catalog.ErrExists, codes.AlreadyExists},
 	"catalog.ErrSchemaMismatch": {catalog.ErrSchemaMismatch, codes.InvalidArgument},
 	"catalog.ErrPinned":         {catalog.ErrPinned, codes.FailedPrecondition},
+	"catalog.ErrDurable":        {catalog.ErrDurable, codes.FailedPrecondition},
+	"catalog.ErrNotKept":        {catalog.ErrNotKept, codes.FailedPrecondition},
 	"catalog.ErrConflict":       {catalog.ErrConflict, codes.Aborted},
 
 	"descriptors.ErrBadName":    {descriptors.ErrBadName, codes.InvalidArgument},

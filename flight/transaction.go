@@ -1,6 +1,7 @@
 package flight
 
 import (
+	"context"
 	"encoding/json"
 	"time"
 
@@ -33,12 +34,16 @@ type abortResult struct {
 	Aborted     bool   `json:"aborted"` // false: it ended at the same time in another way
 }
 
-func (s *Server) abort(a descriptors.Abort) ([]byte, error) {
+func (s *Server) abort(ctx context.Context, a descriptors.Abort) ([]byte, error) {
 	t, err := s.catalog.Transaction(string(a.Dataset), a.Transaction)
 	if err != nil {
 		return nil, err
 	}
-	return json.Marshal(abortResult{t.Dataset, t.ID, t.Abort()})
+	open, err := t.Abort(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(abortResult{t.Dataset, t.ID, open})
 }
 
 // pinResult is the result of pin and unpin.
@@ -47,8 +52,8 @@ type pinResult struct {
 	Pinned  bool   `json:"pinned"`
 }
 
-func (s *Server) pin(name descriptors.Name, pinned bool) ([]byte, error) {
-	if err := s.catalog.SetPinned(string(name), pinned); err != nil {
+func (s *Server) pin(ctx context.Context, name descriptors.Name, pinned bool) ([]byte, error) {
+	if err := s.catalog.SetPinned(ctx, string(name), pinned); err != nil {
 		return nil, err
 	}
 	return json.Marshal(pinResult{string(name), pinned})

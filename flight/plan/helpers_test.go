@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -56,7 +57,7 @@ func generation(t rapid.TB, schema *arrowipc.Schema, batches ...*countedBatch) *
 	for i, b := range batches {
 		list[i] = b
 	}
-	g, err := p.Commit(list, "zstd", nil)
+	g, err := p.Commit(context.Background(), list, "zstd", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
