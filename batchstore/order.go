@@ -21,6 +21,30 @@ type OrderKey struct {
 // Edge is a row's place in a declared order, by key.
 type Edge []statistics.Place
 
+// AppendEdge appends the binary form of an edge of an order of these keys to dst: the places one after the other, as
+// [statistics.AppendPlace] writes them.
+func AppendEdge(dst []byte, e Edge, keys []OrderKey) []byte {
+	for i, k := range keys {
+		dst = statistics.AppendPlace(dst, e[i], statistics.ClassOf(k.Column.Column.Field))
+	}
+	return dst
+}
+
+// ParseEdge reads what AppendEdge wrote. Nothing of b is kept. The error is statistics.ErrBinary.
+func ParseEdge(b []byte, keys []OrderKey) (Edge, error) {
+	e := make(Edge, len(keys))
+	var err error
+	for i, k := range keys {
+		if e[i], b, err = statistics.ConsumePlace(b, statistics.ClassOf(k.Column.Column.Field)); err != nil {
+			return nil, err
+		}
+	}
+	if len(b) > 0 {
+		return nil, fmt.Errorf("%w: %d bytes behind an edge", statistics.ErrBinary, len(b))
+	}
+	return e, nil
+}
+
 // edges are the first and the last row of one batch, or of one piece of a group.
 type edges struct {
 	rows        int64

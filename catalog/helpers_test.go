@@ -98,7 +98,7 @@ func wantIDs(t *testing.T, g *Generation, want ...int) {
 	}
 }
 
-func wantRefs(t *testing.T, fakes []*fakeBatch, want int64) {
+func wantRefs(t testing.TB, fakes []*fakeBatch, want int64) {
 	t.Helper()
 	for _, b := range fakes {
 		if got := b.refs.Load(); got != want {
