@@ -26,20 +26,29 @@ type Batch struct {
 	measured []statistics.Column // by row column of the layout; nil of a dictionary's values
 	decoded  []int64             // by field node: bytes of the node's own plain buffers, unpadded
 	stored   []int64             // by field node: bytes of the node's own stored buffers
-	body     arena.Block
-	refs     atomic.Int64
+	size     int64               // of the stored body, padding included
+
+	// The body is in memory, or in a file, or both. Who sees neither has met a change: the next look will see one.
+	mem    atomic.Pointer[resident] // one reference
+	place  atomic.Pointer[place]
+	lot    atomic.Pointer[lot] // that it is written to a file with; nil until the put knows
+	pinned atomic.Bool         // it does not leave memory
+
+	dict *Dictionary // that the batch is the values of; nil: none, or not stored yet
+	refs atomic.Int64
 }
 
 // newBatch takes the body over, also where it fails. The caller owns the one reference.
 func (s *Store) newBatch(m lender, l *arrowipc.Layout, h arrowipc.RecordBatch, c compress.Codec, decoded []int64, measured []statistics.Column, body arena.Block) (*Batch, error) {
 	h.Compression = arrowipc.Compression(c)
-	b := &Batch{store: s, layout: l, header: h, codec: c, decoded: decoded, measured: measured, body: body}
+	b := &Batch{store: s, layout: l, header: h, codec: c, decoded: decoded, measured: measured, size: int64(len(body.B))}
 	b.stored = storedByNode(l, &h)
 	b.refs.Store(1)
 	if err := m.count(b.factBytes()); err != nil {
-		Free(&b.body)
+		Free(&body)
 		return nil, err
 	}
+	b.mem.Store(newResident(body))
 	return b, nil
 }
 
@@ -49,7 +58,11 @@ func (b *Batch) factBytes() int64 {
 	for i := range b.measured {
 		measured += b.measured[i].Bytes()
 	}
-	return 256 + measured + 16*int64(len(b.header.Nodes)+len(b.header.Buffers)) + 8*int64(len(b.header.Variadic)+len(b.decoded)+len(b.stored))
+	filed := 0
+	if b.store.files != nil { // its place and its checksums
+		filed = 160 + 4*len(b.layout.Columns)
+	}
+	return 256 + int64(filed) + measured + 16*int64(len(b.header.Nodes)+len(b.header.Buffers)) + 8*int64(len(b.header.Variadic)+len(b.decoded)+len(b.stored))
 }
 
 // storedByNode adds up the stored lengths of each node's own buffers.
@@ -81,7 +94,7 @@ func storedByNode(l *arrowipc.Layout, h *arrowipc.RecordBatch) []int64 {
 func (b *Batch) Rows() int64 { return b.header.Rows }
 
 // StoredBytes is the length of the stored body, padding included.
-func (b *Batch) StoredBytes() int64 { return int64(len(b.body.B)) }
+func (b *Batch) StoredBytes() int64 { return b.size }
 
 // Codec is the codec of the stored buffers.
 func (b *Batch) Codec() compress.Codec { return b.codec }
@@ -106,8 +119,15 @@ func (b *Batch) EachDictionary(f func(key any, id, decoded, stored int64)) {
 // Retain adds a reference.
 func (b *Batch) Retain() { b.refs.Add(1) }
 
-// Release drops a reference; with the last one the body's memory goes back to the store.
+// hold adds a reference unless the last one is gone.
+func (b *Batch) hold() bool { return holdUnlessGone(&b.refs) }
+
+// Release drops a reference; with the last one the body's memory goes back to the store, and its place in a file.
 func (b *Batch) Release() {
+	if b.dict != nil {
+		b.dict.Release() // under the table's lock
+		return
+	}
 	switch n := b.refs.Add(-1); {
 	case n == 0:
 		b.free()
@@ -118,33 +138,18 @@ func (b *Batch) Release() {
 
 func (b *Batch) free() {
 	b.store.budget.facts.Add(-b.factBytes())
-	if b.body.B == nil {
-		b.store.budget.freed() // else the arena tells
+	b.store.files.forget(b)
+	mem, p := b.mem.Swap(nil), b.place.Swap(nil)
+	if mem != nil {
+		mem.Release()
+	} else {
+		b.store.files.spilled.Add(-b.size)
 	}
-	Free(&b.body)
+	if p != nil {
+		p.file.release()
+	}
+	b.store.budget.freed() // of the facts: the arena does not tell
 	for _, d := range b.dicts {
 		d.Release()
-	}
-}
-
-// scratch is memory of a message that is made for one read only.
-type scratch struct {
-	block arena.Block
-	refs  atomic.Int64
-}
-
-func newScratch(b arena.Block) *scratch {
-	s := &scratch{block: b}
-	s.refs.Store(1)
-	return s
-}
-
-// Retain adds a reference.
-func (s *scratch) Retain() { s.refs.Add(1) }
-
-// Release drops a reference and frees the memory with the last.
-func (s *scratch) Release() {
-	if s.refs.Add(-1) == 0 {
-		Free(&s.block)
 	}
 }

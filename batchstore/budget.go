@@ -13,7 +13,8 @@ import (
 )
 
 // class is the purpose of a request for memory. Requests that wait are served in order of class, then of arrival: work
-// ends in less memory than it began with, and reads end by themselves.
+// ends in less memory than it began with, and reads end by themselves. Of work, whatever fits is served at once: a job that
+// wants a little more to end must not wait behind one that wants much.
 type class int
 
 const (
@@ -36,6 +37,7 @@ type budget struct {
 	wait  time.Duration
 
 	arena *arena.Arena
+	files *files       // nil for none
 	facts atomic.Int64 // bytes of facts of live batches
 	// Blocks of all puts and of all reads, of those that have ended too.
 	staged, lent arena.Account
@@ -47,6 +49,7 @@ type budget struct {
 	waiting atomic.Int64 // length of queue, for those who free memory
 	mu      sync.Mutex   // guards what follows, and that limit holds for blocks and facts together; before the arena's
 	queue   []*waiter    // in the order of service
+	gate    gate
 	puts    map[*Claim]struct{}
 	age     uint64 // of the newest claim
 }
@@ -76,28 +79,40 @@ func newBudget(o Options, a *arena.Arena) *budget {
 	return b
 }
 
-// freed has the first waiter look again. It is called with no lock held.
+// freed has waiters look again. It is called with no lock held.
 func (b *budget) freed() {
 	if b.waiting.Load() > 0 {
 		b.mu.Lock()
-		b.wakeFirst()
+		b.wakeNext()
 		b.mu.Unlock()
 	}
 }
 
-func (b *budget) wakeFirst() {
-	if len(b.queue) > 0 {
+// wakeNext wakes the first waiter, and all of those for work.
+func (b *budget) wakeNext() {
+	for i, w := range b.queue {
+		if i > 0 && w.class != forWork {
+			return
+		}
 		select {
-		case b.queue[0].wake <- struct{}{}:
+		case w.wake <- struct{}{}:
 		default: // it has been woken and has not looked yet
 		}
 	}
 }
 
-// most is the bound of charged bytes for a class.
+// most is the bound of charged bytes for a class at best.
 func (b *budget) most(c class) int64 {
 	if c == forReceive {
 		return b.limit - b.spare
+	}
+	return b.limit
+}
+
+// mostNow is the bound of charged bytes for a class. The mutex is held.
+func (b *budget) mostNow(c class) int64 {
+	if c == forReceive {
+		return b.limit - b.reserved()
 	}
 	return b.limit
 }
@@ -110,7 +125,7 @@ type want struct {
 
 // attempt serves a request or tells how many bytes are missing. The caller holds the mutex.
 func (b *budget) attempt(m lender, w want) (block arena.Block, missing int64, err error) {
-	most := b.most(m.class) - b.facts.Load()
+	most := b.mostNow(m.class) - b.facts.Load()
 	if w.facts {
 		if missing = b.arena.Stats().InUse + w.n - most; missing > 0 {
 			return arena.Block{}, missing, nil
@@ -138,7 +153,7 @@ func (b *budget) take(m lender, w want) (arena.Block, error) {
 		return b.arena.AllocWithin(int(w.n), math.MaxInt64, m.account())
 	}
 	b.mu.Lock()
-	if len(b.queue) == 0 || b.queue[0].class > m.class {
+	if m.class == forWork || len(b.queue) == 0 || b.queue[0].class > m.class {
 		if block, missing, err := b.attempt(m, w); err != nil || missing <= 0 {
 			b.mu.Unlock()
 			return block, err
@@ -169,16 +184,17 @@ func (b *budget) queued(m lender, want want) (arena.Block, error) {
 	defer b.leave(w)
 	for {
 		missing := int64(0)
-		if b.queue[0] == w {
+		if b.queue[0] == w || w.class == forWork {
 			var block arena.Block
 			var err error
 			if block, missing, err = b.attempt(m, want); err != nil || missing <= 0 {
 				return block, err
 			}
-			if m.claim.idle() && want.n+m.claim.account.Bytes() > b.most(m.class) {
+			mayFree := b.files.mayFree()
+			if !mayFree && m.claim.idle() && want.n+m.claim.account.Bytes() > b.most(m.class) {
 				return arena.Block{}, b.fullUnlocked(want, adviceAlone) // what it has, it keeps: it can never fit
 			}
-			if b.stuck() {
+			if !mayFree && b.stuck() {
 				if victim := b.youngest(); victim == nil || victim == m.claim {
 					return arena.Block{}, b.fullUnlocked(want, adviceAlone)
 				} else {
@@ -187,7 +203,7 @@ func (b *budget) queued(m lender, want want) (arena.Block, error) {
 			}
 		}
 		b.mu.Unlock()
-		if missing > 0 && m.class != forRead && b.evict(missing) {
+		if missing > 0 && b.evict(m.class, missing, want.n) {
 			b.mu.Lock()
 			continue
 		}
@@ -223,14 +239,14 @@ func (b *budget) enter(w *waiter) {
 	b.queue = slices.Insert(b.queue, i, w)
 	b.waiting.Add(1)
 	w.claim.counts(w.job, 1)
-	b.wakeFirst() // the puts may be stuck now
+	b.wakeNext() // the puts may be stuck now
 }
 
 func (b *budget) leave(w *waiter) {
 	b.queue = slices.DeleteFunc(b.queue, func(x *waiter) bool { return x == w })
 	b.waiting.Add(-1)
 	w.claim.counts(w.job, -1)
-	b.wakeFirst()
+	b.wakeNext()
 }
 
 // stuck reports whether every block is held by puts that wait, with nothing under way that could free one. Such a state
@@ -294,7 +310,12 @@ func (b *budget) fullUnlocked(w want, advice string) error {
 	return b.full(w, advice)
 }
 
-func (b *budget) evict(n int64) bool {
+// evict makes room for n bytes, of which so many are missing, or has it made, and tells whether there is more now. Reads
+// drop nothing.
+func (b *budget) evict(c class, missing, n int64) bool {
+	if b.files.makeRoom(missing, n) {
+		return true
+	}
 	d := b.held.Load()
-	return d != nil && (*d).Evict(n)
+	return c != forRead && d != nil && (*d).Evict(missing)
 }

@@ -200,7 +200,7 @@ func (c *chain) store(s *Store, m lender, codec compress.Codec, level int, onlyU
 	if err != nil {
 		return err
 	}
-	values.body.Move(nil) // another put may come to share it
+	values.mem.Load().block.Move(nil) // another put may come to share it
 	c.dict = s.dictionaries.intern(c.layout.ID, values)
 	c.whole = !onlyUsed
 	return nil

@@ -21,6 +21,7 @@ type Claim struct {
 	joining atomic.Bool  // the put's goroutine waits for its jobs
 	// Waiting requests, of the put's goroutine and of its jobs; guarded by the budget's mutex.
 	waitingSelf, waitingJobs int64
+	gated                    bool // a job of it waits for its beginning; guarded likewise
 }
 
 // PutClaim begins the claim of a put. Its requests wait until ctx is done, at most for Options.PutWait.
@@ -73,12 +74,12 @@ func (c *Claim) counts(job bool, n int64) {
 }
 
 // waits reports whether a request waits. The caller holds the budget's mutex.
-func (c *Claim) waits() bool { return c.waitingSelf+c.waitingJobs > 0 }
+func (c *Claim) waits() bool { return c.gated || c.waitingSelf+c.waitingJobs > 0 }
 
 // idle reports whether nothing of the put goes on: it waits for memory, and so do all of its jobs. The caller holds the
 // budget's mutex.
 func (c *Claim) idle() bool {
-	return c.waits() && (c.waitingSelf > 0 || c.joining.Load()) && c.running.Load() == c.waitingJobs
+	return c.waits() && (c.gated || c.waitingSelf > 0 || c.joining.Load()) && c.running.Load() == c.waitingJobs
 }
 
 // lender is where blocks come from: the store's, for a claim (nil for none, which never waits) and a purpose.

@@ -51,8 +51,8 @@ func TestDamagedBuffers(t *testing.T) {
 			}
 			b := batches[0]
 			x := b.header.Buffers[i]
-			b.body.B[x.Offset+x.Length-1] ^= 0x55
-			b.body.B[x.Offset+8] ^= 0x55
+			bodyOf(b)[x.Offset+x.Length-1] ^= 0x55
+			bodyOf(b)[x.Offset+8] ^= 0x55
 			charged := s.Stats().Charged
 			err = readColumns(t, s, schema, b, func(*Message) error {
 				t.Errorf("%v: a message was sent of a batch whose buffer %d is damaged", c, i)

@@ -1,23 +1,31 @@
 package batchstore
 
 import (
-	"bytes"
-	"hash/maphash"
-	"slices"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
 	"sync"
 )
 
 // Dictionary is one stored dictionary: the values that a dictionary-encoded column's indices point into. It is stored
-// as a batch of one column, immutable, and counted: it is the Owner of its bytes, which go with its last reference.
+// as a batch of one column, immutable, and counted.
 //
 // A dictionary is never extended: what clients send as deltas has been put together, so that every reader, also one
 // that does not know deltas, needs one dictionary batch.
 type Dictionary struct {
 	id     int64
 	values *Batch
-	hash   uint64
+	digest digest
 	table  *dictionaryTable
 }
+
+// digest is SHA-256 of all that makes one dictionary the same as another: its id and its stored bytes. Nobody can make two
+// that differ and have the same one, so it also names a dictionary in files.
+type digest [sha256.Size]byte
+
+// uid is the digest as text.
+func (d *Dictionary) uid() string { return hex.EncodeToString(d.digest[:]) }
 
 // ID is the dictionary's id in the schema.
 func (d *Dictionary) ID() int64 { return d.id }
@@ -51,65 +59,82 @@ func (d *Dictionary) Release() {
 
 // dictionaryTable finds dictionaries by content, so that each is stored once however often it is put.
 type dictionaryTable struct {
-	seed maphash.Seed
-
-	mu     sync.Mutex // guards byHash, and the step from one reference to none
-	byHash map[uint64][]*Dictionary
+	mu       sync.Mutex // guards byDigest, and the step from one reference to none
+	byDigest map[digest]*Dictionary
 }
 
 func newDictionaryTable() *dictionaryTable {
-	return &dictionaryTable{seed: maphash.MakeSeed(), byHash: map[uint64][]*Dictionary{}}
+	return &dictionaryTable{byDigest: map[digest]*Dictionary{}}
 }
 
 // intern gives the one dictionary of this id and content, retained, and takes the caller's reference to values over.
-// Contents are equal if they are stored in the same bytes: encoding is deterministic, and no approximation decides.
+// Contents are equal if they are stored in the same bytes: encoding is deterministic. The values are in memory.
 func (t *dictionaryTable) intern(id int64, values *Batch) *Dictionary {
-	hash := t.hash(id, values)
+	return t.keep(id, digestOf(id, values), values)
+}
+
+// keep is intern of values of which the digest is known.
+func (t *dictionaryTable) keep(id int64, sum digest, values *Batch) *Dictionary {
 	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, d := range t.byHash[hash] {
-		if d.id == id && sameBatch(d.values, values) {
-			d.values.Retain()
-			values.Release() // it was never in the table
-			return d
-		}
+	d := t.byDigest[sum]
+	if d == nil {
+		d = &Dictionary{id: id, values: values, digest: sum, table: t}
+		values.dict = d
+		t.byDigest[sum] = d
+		t.mu.Unlock()
+		return d
 	}
-	d := &Dictionary{id: id, values: values, hash: hash, table: t}
-	t.byHash[hash] = append(t.byHash[hash], d)
+	d.values.Retain()
+	t.mu.Unlock()
+	values.Release() // it was never in the table
 	return d
 }
 
-// hash tells most contents apart, also those without bytes.
-func (t *dictionaryTable) hash(id int64, values *Batch) uint64 {
-	var h maphash.Hash
-	h.SetSeed(t.seed)
-	maphash.WriteComparable(&h, id)
-	maphash.WriteComparable(&h, values.header.Rows)
-	h.Write(values.body.B)
-	return h.Sum64()
+// known gives the dictionary of a digest, retained, or nil.
+func (t *dictionaryTable) known(sum digest) *Dictionary {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	d := t.byDigest[sum]
+	if d != nil {
+		d.values.Retain()
+	}
+	return d
 }
 
 // remove takes a dictionary out; the caller holds the lock.
-func (t *dictionaryTable) remove(d *Dictionary) {
-	list := t.byHash[d.hash]
-	for i := range list {
-		if list[i] == d {
-			list[i] = list[len(list)-1]
-			list = list[:len(list)-1]
-			break
+func (t *dictionaryTable) remove(d *Dictionary) { delete(t.byDigest, d.digest) }
+
+// digestOf digests a stored batch of one column. Types are told apart by their layout, which the counts of nodes and
+// buffers give: two types with the same one are stored alike, and a dictionary's type is said by the schema that it is sent
+// under. All counts come before what they count, so no two batches give the same bytes to digest.
+func digestOf(id int64, b *Batch) (sum digest) {
+	h := sha256.New()
+	var word []byte
+	add := func(values ...int64) {
+		for _, v := range values {
+			word = binary.LittleEndian.AppendUint64(word[:0], uint64(v))
+			h.Write(word)
 		}
 	}
-	if len(list) == 0 {
-		delete(t.byHash, d.hash)
-	} else {
-		t.byHash[d.hash] = list
+	add(id, int64(b.codec), b.header.Rows, int64(len(b.header.Nodes)), int64(len(b.header.Buffers)), int64(len(b.header.Variadic)))
+	for _, n := range b.header.Nodes {
+		add(n.Length, n.Nulls)
 	}
+	for _, x := range b.header.Buffers {
+		add(x.Offset, x.Length)
+	}
+	add(b.header.Variadic...)
+	h.Write(b.mem.Load().block.B)
+	h.Sum(sum[:0])
+	return sum
 }
 
-// sameBatch compares two stored batches of one column byte by byte. Types are compared by their layout: two types with
-// the same one are stored alike, and a dictionary's type is said by the schema that it is sent under.
-func sameBatch(a, b *Batch) bool {
-	return a.codec == b.codec && a.header.Rows == b.header.Rows && slices.Equal(a.header.Nodes, b.header.Nodes) &&
-		slices.Equal(a.header.Buffers, b.header.Buffers) && slices.Equal(a.header.Variadic, b.header.Variadic) &&
-		bytes.Equal(a.body.B, b.body.B)
+// parseDigest reads what uid wrote.
+func parseDigest(text string) (sum digest, err error) {
+	raw, err := hex.DecodeString(text)
+	if err != nil || len(raw) != len(sum) {
+		return sum, fmt.Errorf("%q is no digest", text)
+	}
+	copy(sum[:], raw)
+	return sum, nil
 }

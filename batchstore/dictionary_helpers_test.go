@@ -310,7 +310,7 @@ func allOf(t testing.TB, s *arrowipc.Schema) *arrowipc.Projection {
 // noDictionaries fails if the store still has any.
 func noDictionaries(t testing.TB, s *Store) {
 	t.Helper()
-	if n := len(s.dictionaries.byHash); n != 0 {
+	if n := len(s.dictionaries.byDigest); n != 0 {
 		t.Errorf("%d dictionaries are left in the table", n)
 	}
 }

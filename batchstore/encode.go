@@ -32,7 +32,7 @@ func (in *Ingest) encode(g *group) (out []*Batch, err error) {
 		if src.header.Compression == arrowipc.Uncompressed {
 			b.bufs = sliceBuffers(src.body.B, src.header.Buffers)
 		} else {
-			block, err := s.decodePlain(m, b, src.header.Buffers, src.body.B, compress.Codec(src.header.Compression))
+			block, err := s.decodePlain(m, b, sliceBuffers(src.body.B, src.header.Buffers), compress.Codec(src.header.Compression))
 			if err != nil {
 				return nil, batchError(src.index, invalid(err))
 			}

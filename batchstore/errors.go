@@ -12,6 +12,10 @@ var (
 	ErrTooLarge = errors.New("record batch too large")
 	// ErrMemory: the budget has no room. The message says what holds it, and what to do.
 	ErrMemory = errors.New("out of memory budget")
+	// ErrNoSpace: the store's folder is full, or has all the bytes that Options.DiskBytes gives it.
+	ErrNoSpace = errors.New("no space for files of batches")
+	// ErrFiles: the store has no folder for files, or cannot use it.
+	ErrFiles = errors.New("no folder for files of batches")
 	// errPanic: a worker's code panicked. The batch's put fails, the store goes on.
 	errPanic = errors.New("internal error")
 )

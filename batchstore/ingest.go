@@ -51,6 +51,8 @@ type Ingest struct {
 	groups  []*group
 	failed  atomic.Int64 // the lowest group that has failed, or noGroup: later ones need not be done
 
+	staging *staging // nil for a store without files
+
 	submitted int64 // rows of all groups
 	keys      []OrderKey
 	optional  bool
@@ -106,7 +108,7 @@ func (s *Store) Ingest(schema *arrowipc.Schema, o IngestOptions) (*Ingest, error
 		ahead: make(chan struct{}, s.opts.Workers+2),
 	}
 	in.failed.Store(noGroup)
-	return in, nil
+	return in, s.files.stage(in)
 }
 
 // Schema is the schema of the batches that are kept.
@@ -210,12 +212,19 @@ func (in *Ingest) submit(ctx context.Context, sources []*arrival) error {
 		g.free()
 		return err
 	}
+	need := in.need(sources)
+	if err := in.store.budget.begin(ctx, in.opts.Claim, need); err != nil {
+		g.free()
+		<-in.ahead
+		return err
+	}
 	number := int64(len(in.groups))
 	g.at = in.submitted
 	for _, src := range sources {
 		in.submitted += src.header.Rows
 	}
 	in.groups = append(in.groups, g)
+	in.staging.begin(g)
 	in.running.Add(1)
 	in.count(1)
 	job := func() {
@@ -224,6 +233,7 @@ func (in *Ingest) submit(ctx context.Context, sources []*arrival) error {
 			in.count(-1)
 			<-in.ahead
 		}()
+		defer in.store.budget.done(in.opts.Claim, need)
 		defer g.free()
 		if number > in.failed.Load() {
 			return
@@ -237,13 +247,16 @@ func (in *Ingest) submit(ctx context.Context, sources []*arrival) error {
 				in.fail(number)
 			}
 		}()
-		g.batches, g.err = in.encode(g)
+		if g.batches, g.err = in.encode(g); g.err == nil {
+			in.staging.finished(g)
+		}
 	}
 	select {
 	case in.store.jobs <- job:
 		return nil
 	case <-ctx.Done():
 		g.free()
+		in.store.budget.done(in.opts.Claim, need)
 		<-in.ahead
 		in.count(-1)
 		in.running.Done()
@@ -286,14 +299,21 @@ func (in *Ingest) Finish(ctx context.Context) ([]*Batch, error) {
 		in.Abort()
 		return nil, err
 	}
-	in.over = true
-	in.dicts.free()
 	var out []*Batch
 	for _, g := range in.groups {
 		out = append(out, g.batches...)
 	}
+	if err := in.staging.end(in, out); err != nil {
+		in.Abort()
+		return nil, err
+	}
+	in.over = true
+	in.dicts.free()
 	for _, b := range out {
-		b.body.Move(nil) // it is not the put's any more
+		if mem := b.mem.Load(); mem != nil && mem.hold() { // it is not the put's any more
+			mem.block.Move(nil)
+			mem.Release()
+		}
 	}
 	return out, nil
 }
@@ -313,6 +333,7 @@ func (in *Ingest) Abort() {
 		c.cancel(context.Canceled) // nor what waits for memory
 	}
 	in.running.Wait()
+	in.staging.abort(in)
 	for _, s := range in.pending {
 		s.free()
 	}

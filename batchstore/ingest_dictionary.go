@@ -90,7 +90,7 @@ func (in *Ingest) dictionaryBatch(l *arrowipc.Layout, m *arrowipc.Message, src *
 	if m.Batch.Compression == arrowipc.Uncompressed {
 		values.bufs = sliceBuffers(src.body.B, m.Batch.Buffers)
 	} else {
-		block, err := in.store.decodePlain(in.memory(false), values, m.Batch.Buffers, src.body.B, compress.Codec(m.Batch.Compression))
+		block, err := in.store.decodePlain(in.memory(false), values, sliceBuffers(src.body.B, m.Batch.Buffers), compress.Codec(m.Batch.Compression))
 		if err != nil {
 			return nil, invalid(err)
 		}

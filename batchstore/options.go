@@ -37,6 +37,18 @@ type Options struct {
 	// PutWait is the longest that a put waits for memory; default 10 s, negative: it never waits. Reads wait at most 2 s.
 	PutWait time.Duration
 
+	// Dir is a folder for files of batches; "": there are none. Nobody else may use it.
+	Dir string
+	// Spill has bodies move to files when the budget is full. Without it only batches that were persisted leave memory.
+	Spill bool
+	// DiskBytes is the most that all files may take; 0 is no limit.
+	DiskBytes int64
+	// SegmentBytes is about how many bytes of bodies go into one file; default 64 MiB, or a sixteenth of Memory where that
+	// is less, but no less than 64 KiB.
+	SegmentBytes int64
+	// Report is told of faults of files that no caller hears of, such as a disk that is full; nil is told nothing.
+	Report func(error)
+
 	Limits arrowipc.Limits // of message headers
 
 	// Panic is told of a panic in a worker, which is a fault of the store's code: the put fails, the store goes on. Nil is
@@ -46,6 +58,9 @@ type Options struct {
 
 // MaxRows is the most rows of a received batch: columns without bytes, as those of type null, may say any number.
 const MaxRows = 1<<31 - 1
+
+// segmentBytes is the default of Options.SegmentBytes.
+const segmentBytes = 64 << 20
 
 // minMemory is the least budget: the allocator takes a quarter of it for the first small block.
 const minMemory = 1 << 20
@@ -77,6 +92,10 @@ func (o Options) WithDefaults() Options {
 	if o.PutWait == 0 {
 		o.PutWait = 10 * time.Second
 	}
+	fill(&o.SegmentBytes, segmentBytes)
+	if o.Memory > 0 {
+		o.SegmentBytes = max(min(o.SegmentBytes, o.Memory/16), 64<<10)
+	}
 	o.Limits = o.Limits.WithDefaults()
 	if o.Panic == nil {
 		o.Panic = func(any, []byte) {}
@@ -100,6 +119,9 @@ func (o Options) Validate() error {
 	check(o.MaxBatchRows >= 1, "max batch rows %d: want at least 1", o.MaxBatchRows)
 	check(o.JoinBelow >= 0 && o.JoinBelow <= o.MaxMessage, "join below %d: want 0 to max message, %d", o.JoinBelow, o.MaxMessage)
 	check(o.MaxDecoded >= o.MaxBatchBytes, "max decoded %d: want at least max batch bytes, %d", o.MaxDecoded, o.MaxBatchBytes)
+	check(!o.Spill || o.Dir != "", "spill: want a folder for the files, Dir")
+	check(o.DiskBytes >= 0, "disk bytes %d: want 0 (no limit) or more", o.DiskBytes)
+	check(o.SegmentBytes >= 1, "segment bytes %d: want at least 1", o.SegmentBytes)
 	check(o.Memory == 0 || o.Memory >= minMemory, "memory %d: want 0 (no limit) or at least 1 MiB", o.Memory)
 	return errors.Join(append(errs, o.Arena.Validate(), compress.Options{ZstdLevel: o.ZstdLevel}.Validate())...)
 }

@@ -25,13 +25,13 @@ func (b *plainBatch) bytes() (n int64) {
 	return n
 }
 
-// decodePlain decodes buffers of a stored body into one block, each at a multiple of 8 with zeros behind it, and sets
-// b's buffers to them. What they decode to is known to be within the limits. The caller frees the block.
-func (s *Store) decodePlain(m lender, b *plainBatch, buffers []arrowipc.Buffer, body []byte, c compress.Codec) (arena.Block, error) {
+// decodePlain decodes stored buffers into one block, each at a multiple of 8 with zeros behind it, and sets b's buffers to
+// them. What they decode to is known to be within the limits. The caller frees the block.
+func (s *Store) decodePlain(m lender, b *plainBatch, buffers [][]byte, c compress.Codec) (arena.Block, error) {
 	lengths := make([]int64, len(buffers))
 	total := int64(0)
 	for i, x := range buffers {
-		n, err := compress.DecodedLen(body[x.Offset:x.Offset+x.Length], c)
+		n, err := compress.DecodedLen(x, c)
 		if err != nil {
 			return arena.Block{}, fmt.Errorf("buffer %d: %w", i, err)
 		}
@@ -50,7 +50,7 @@ func (s *Store) decodePlain(m lender, b *plainBatch, buffers []arrowipc.Buffer, 
 	for i, x := range buffers {
 		end := pos + lengths[i]
 		dst := block.B[pos:end:end]
-		if err := s.codecs.Decode(dst, body[x.Offset:x.Offset+x.Length], c); err != nil {
+		if err := s.codecs.Decode(dst, x, c); err != nil {
 			Free(&block)
 			return arena.Block{}, fmt.Errorf("buffer %d: %w", i, err)
 		}

@@ -44,7 +44,8 @@ type Reader struct {
 	opts       ReadOptions
 	most       int64 // bytes of a body; 0 is no limit
 
-	dicts *readDictionaries // nil if the chosen columns have none
+	columns []interval        // of the stored layout: what the chosen columns lie in
+	dicts   *readDictionaries // nil if the chosen columns have none
 
 	header arrowipc.HeaderBuilder
 	batch  arrowipc.RecordBatch // of the message under construction; its slices are reused
@@ -59,7 +60,7 @@ func (s *Store) Reader(l *arrowipc.Layout, p *arrowipc.Projection, o ReadOptions
 	}
 	return &Reader{
 		store: s, memory: s.reading(o.Claim), projection: p, opts: o, most: bodyLimit(o.MaxMessage, p.Schema.Layout),
-		dicts: newReadDictionaries(l, p.Schema.Layout, o.Decode),
+		columns: touched(l, p.Spans), dicts: newReadDictionaries(l, p.Schema.Layout, o.Decode),
 	}
 }
 
@@ -68,7 +69,7 @@ func (r *Reader) Close() { r.dicts.close() }
 
 // Read makes the messages that carry the first rows rows of a batch (all of them where rows is the batch's own count or
 // more) and hands them to send in order. The batch must stay retained by the caller until Read returns. The message is
-// send's until it returns. Errors are send's own, and compress.ErrCorrupt for a damaged body.
+// send's until it returns. Errors are send's own, compress.ErrCorrupt for a damaged body, and those of reading a file.
 func (r *Reader) Read(b *Batch, rows int64, send func(*Message) error) error {
 	rows = min(rows, b.header.Rows)
 	if err := r.dicts.prepare(r, b, send); err != nil {
@@ -80,10 +81,15 @@ func (r *Reader) Read(b *Batch, rows int64, send func(*Message) error) error {
 		length += x.Length
 	}
 	asStored := r.dicts.decoding() == nil && rows == b.header.Rows && (r.most == 0 || length <= r.most || rows <= 1 && r.acceptable(b))
-	if asStored && (r.acceptable(b) || len(r.batch.Buffers) == 0) {
-		return r.sendStored(b, length, send)
+	stored, err := r.store.open(r.memory, b, r.columns)
+	if err != nil {
+		return err
 	}
-	return r.sendDecoded(b, []rowRange{{0, rows}}, send)
+	defer stored.release()
+	if asStored && (r.acceptable(b) || len(r.batch.Buffers) == 0) {
+		return r.sendStored(b, stored, length, send)
+	}
+	return r.sendDecoded(b, stored, []rowRange{{0, rows}}, send)
 }
 
 func (r *Reader) acceptable(b *Batch) bool {
@@ -112,7 +118,7 @@ func (r *Reader) gather(b *Batch) {
 			continue
 		}
 		start := h.Buffers[first].Offset
-		end := int64(len(b.body.B))
+		end := b.size
 		if last < len(h.Buffers) {
 			end = h.Buffers[last].Offset
 		}
@@ -132,14 +138,14 @@ func (r *Reader) gather(b *Batch) {
 }
 
 // sendStored sends the stored bytes as they lie.
-func (r *Reader) sendStored(b *Batch, length int64, send func(*Message) error) error {
+func (r *Reader) sendStored(b *Batch, stored view, length int64, send func(*Message) error) error {
 	r.body = r.body[:0]
 	for _, x := range r.ranges {
-		r.body = append(r.body, b.body.B[x.Offset:x.Offset+x.Length])
+		r.body = append(r.body, stored.slice(x))
 	}
 	return send(&Message{
 		Header: r.header.RecordBatch(&r.batch, length, b.metadata), Body: r.body, BodyLength: length,
-		Rows: r.batch.Rows, Owner: b,
+		Rows: r.batch.Rows, Owner: stored.mem,
 	})
 }
 

@@ -12,22 +12,22 @@ type rowRange struct{ from, n int64 }
 
 // sendDecoded decodes the chosen columns and sends these rows of them, plain or encoded again, cut where they are too
 // large.
-func (r *Reader) sendDecoded(b *Batch, ranges []rowRange, send func(*Message) error) error {
+func (r *Reader) sendDecoded(b *Batch, body view, ranges []rowRange, send func(*Message) error) error {
 	plain := &plainBatch{rows: b.header.Rows, nodes: r.batch.Nodes, variadic: r.batch.Variadic}
 	columns := r.projection.Schema.Layout.Columns // plain holds the chosen columns only, in the answer's order
 	decoded := int64(0)
 	// The stored ranges are positions in the stored body; offsets of r.batch are those of the body to send. Decoding
 	// reads each chosen buffer from the stored body, so it walks the spans again.
-	stored := r.storedBuffers(b)
-	var whole *scratch
+	stored := body.slices(r.storedBuffers(b))
+	var whole *resident
 	if b.codec == compress.None {
-		plain.bufs = sliceBuffers(b.body.B, stored)
+		plain.bufs = stored
 	} else {
-		block, err := r.store.decodePlain(r.memory, plain, stored, b.body.B, b.codec)
+		block, err := r.store.decodePlain(r.memory, plain, stored, b.codec)
 		if err != nil {
 			return err
 		}
-		whole = newScratch(block)
+		whole = newResident(block)
 		defer whole.Release()
 		decoded = plain.bytes()
 	}
@@ -115,7 +115,7 @@ func (r *Reader) sendPart(columns []*arrowipc.Column, part []run, c compress.Cod
 			}
 		}
 	}
-	owner := newScratch(block)
+	owner := newResident(block)
 	defer owner.Release()
 	length := int64(len(block.B))
 	return send(&Message{

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/flightcache/flightcache/arrowipc"
+	"github.com/flightcache/flightcache/batchstore/arena"
 	"github.com/flightcache/flightcache/compress"
 )
 
@@ -21,7 +22,7 @@ type neededDictionary struct {
 	layout  *arrowipc.DictionaryLayout
 	decode  bool
 	now     *Dictionary // that the client has, or that is decoded
-	plain   *scratch    // its plain values, of one that is decoded
+	plain   *resident   // its plain values, of one that is decoded
 	none    *dictionaryValues
 }
 
@@ -77,15 +78,14 @@ func (d *readDictionaries) prepare(r *Reader, b *Batch, send func(*Message) erro
 		if next == n.now {
 			continue
 		}
-		plain := next.values.plain()
-		block, err := r.store.decodePlain(r.memory, plain, next.values.header.Buffers, next.values.body.B, next.values.codec)
+		plain, block, err := r.store.decodeDictionary(r.memory, next)
 		if err != nil {
 			return err
 		}
 		if n.plain != nil {
 			n.plain.Release()
 		}
-		n.now, n.plain = next, newScratch(block)
+		n.now, n.plain = next, newResident(block)
 		d.values[n.layout.ID] = n.none
 		if plain.rows > 0 {
 			d.values[n.layout.ID] = n.none.only(plain)
@@ -117,20 +117,36 @@ func (b *Batch) plain() *plainBatch {
 	return &plainBatch{rows: b.header.Rows, nodes: b.header.Nodes, variadic: b.header.Variadic}
 }
 
+// decodeDictionary gives a dictionary's plain values, and the block that they lie in, which the caller frees.
+func (s *Store) decodeDictionary(m lender, d *Dictionary) (*plainBatch, arena.Block, error) {
+	stored, err := s.openWhole(m, d.values)
+	if err != nil {
+		return nil, arena.Block{}, err
+	}
+	defer stored.release()
+	plain := d.values.plain()
+	block, err := s.decodePlain(m, plain, stored.slices(d.values.header.Buffers), d.values.codec)
+	return plain, block, err
+}
+
 // sendDictionary sends a dictionary as one message, in the form that batches have. It is never cut: no reader would
 // put it together again, other than by deltas, which not all know.
 func (r *Reader) sendDictionary(d *Dictionary, send func(*Message) error) error {
 	v := d.values
-	m := &Message{Dictionary: true, Owner: d}
+	m := &Message{Dictionary: true}
 	h := v.header
-	switch {
-	case r.acceptable(v):
-		if m.BodyLength = int64(len(v.body.B)); m.BodyLength > 0 {
-			m.Body = [][]byte{v.body.B}
+	if r.acceptable(v) {
+		stored, err := r.store.openWhole(r.memory, v)
+		if err != nil {
+			return err
 		}
-	default:
-		plain := v.plain()
-		block, err := r.store.decodePlain(r.memory, plain, h.Buffers, v.body.B, v.codec)
+		defer stored.release()
+		m.Owner, m.BodyLength = stored.mem, v.size
+		if v.size > 0 {
+			m.Body = [][]byte{stored.mem.block.B}
+		}
+	} else {
+		plain, block, err := r.store.decodeDictionary(r.memory, d)
 		if err != nil {
 			return err
 		}
@@ -148,7 +164,7 @@ func (r *Reader) sendDictionary(d *Dictionary, send func(*Message) error) error 
 			}
 			block = encoded
 		}
-		owner := newScratch(block)
+		owner := newResident(block)
 		defer owner.Release()
 		m.Owner, m.BodyLength = owner, int64(len(block.B))
 		if m.BodyLength > 0 {

@@ -46,7 +46,12 @@ func (r *Reader) ReadFiltered(b *Batch, f *Selector, limit int64, send func(*Mes
 		return 0, err
 	}
 	r.gather(b)
-	return n, r.sendDecoded(b, ranges, emit)
+	stored, err := r.store.open(r.memory, b, r.columns)
+	if err != nil {
+		return 0, err
+	}
+	defer stored.release()
+	return n, r.sendDecoded(b, stored, ranges, emit)
 }
 
 // Selector runs a filter over batches of one layout. It belongs to one goroutine, which closes it.
@@ -55,6 +60,7 @@ type Selector struct {
 	memory  lender // of what is decoded
 	filter  Filter
 	columns []filterColumn
+	within  []interval // of the stored layout: what the columns lie in
 
 	selected []byte
 	wasted   int64
@@ -73,7 +79,9 @@ type filterColumn struct {
 // waits for room.
 func (s *Store) Selector(l *arrowipc.Layout, f Filter, c *Claim) *Selector {
 	x := &Selector{store: s, memory: s.reading(c), filter: f}
+	var spans []arrowipc.Span
 	for _, column := range f.Columns() {
+		spans = append(spans, column.Column.Span)
 		fl := filterColumn{RowColumn: column, ordinal: -1}
 		if d := column.Column.Field.Dictionary; d != nil {
 			for i, layout := range l.Dictionaries {
@@ -84,6 +92,7 @@ func (s *Store) Selector(l *arrowipc.Layout, f Filter, c *Claim) *Selector {
 		}
 		x.columns = append(x.columns, fl)
 	}
+	x.within = touched(l, spans)
 	return x
 }
 
@@ -133,7 +142,12 @@ func (f *Selector) rows(b *Batch) (selected []byte, decoded int64, err error) {
 			wanted = append(wanted, i)
 		}
 	}
-	block, decoded, err := s.decodeSome(f.memory, plain.bufs, b, wanted)
+	stored, err := s.open(f.memory, b, f.within)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer stored.release()
+	block, decoded, err := s.decodeSome(f.memory, plain.bufs, b, stored, wanted)
 	if err != nil {
 		return nil, decoded, err
 	}
@@ -155,8 +169,7 @@ func (c *filterColumn) prepare(m lender, s *Store, b *Batch, decoded *int64) err
 		return nil
 	}
 	d := b.dicts[c.ordinal]
-	plain := d.values.plain()
-	block, err := s.decodePlain(m, plain, d.values.header.Buffers, d.values.body.B, d.values.codec)
+	plain, block, err := s.decodeDictionary(m, d)
 	if err != nil {
 		return err
 	}
@@ -173,20 +186,20 @@ func dictionaryVector(c *arrowipc.Column, plain *plainBatch) *statistics.Vector 
 }
 
 // decodeSome decodes chosen buffers of a batch into bufs at their positions. The bytes lie in the block, which the caller
-// frees, or, of a plain batch, in its body.
-func (s *Store) decodeSome(m lender, bufs [][]byte, b *Batch, chosen []int) (arena.Block, int64, error) {
+// frees, or, of a plain batch, in its stored bytes.
+func (s *Store) decodeSome(m lender, bufs [][]byte, b *Batch, stored view, chosen []int) (arena.Block, int64, error) {
 	ranges := make([]arrowipc.Buffer, len(chosen))
 	for i, k := range chosen {
 		ranges[i] = b.header.Buffers[k]
 	}
 	if b.codec == compress.None {
-		for i, x := range sliceBuffers(b.body.B, ranges) {
+		for i, x := range stored.slices(ranges) {
 			bufs[chosen[i]] = x
 		}
 		return arena.Block{}, 0, nil
 	}
 	some := &plainBatch{}
-	block, err := s.decodePlain(m, some, ranges, b.body.B, b.codec)
+	block, err := s.decodePlain(m, some, stored.slices(ranges), b.codec)
 	if err != nil {
 		return arena.Block{}, 0, err
 	}

@@ -17,6 +17,7 @@ func (d *dictionaries) renumber(in *Ingest, numbers map[*chain]*ranks) error {
 	if len(numbers) == 0 {
 		return nil
 	}
+	in.staging.restart()
 	for _, g := range in.groups {
 		var columns []renumbering
 		for _, x := range d.leaves {
@@ -34,6 +35,7 @@ func (d *dictionaries) renumber(in *Ingest, numbers map[*chain]*ranks) error {
 			}
 			g.batches[i] = renumbered
 			b.Release()
+			in.staging.add(renumbered)
 		}
 	}
 	return nil
@@ -43,7 +45,12 @@ func (d *dictionaries) renumber(in *Ingest, numbers map[*chain]*ranks) error {
 func (s *Store) renumber(m lender, l *arrowipc.Layout, b *Batch, columns []renumbering, level int) (*Batch, error) {
 	h := b.header
 	h.Buffers = append([]arrowipc.Buffer(nil), h.Buffers...)
-	parts := sliceBuffers(b.body.B, h.Buffers)
+	stored, err := s.openWhole(m, b)
+	if err != nil {
+		return nil, err
+	}
+	defer stored.release()
+	parts := stored.slices(h.Buffers)
 	var scratch []arena.Block
 	defer func() {
 		for i := range scratch {
@@ -53,7 +60,7 @@ func (s *Store) renumber(m lender, l *arrowipc.Layout, b *Batch, columns []renum
 	for _, x := range columns {
 		at := x.column.Buf0 + int(sum(h.Variadic[:x.column.View0])) // of the bitmap; the indices follow
 		one := &plainBatch{}
-		block, err := s.decodePlain(m, one, b.header.Buffers[at:at+2], b.body.B, b.codec)
+		block, err := s.decodePlain(m, one, stored.slices(b.header.Buffers[at:at+2]), b.codec)
 		if err != nil {
 			return nil, err
 		}

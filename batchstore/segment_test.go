@@ -30,12 +30,12 @@ func writeSegment(t *testing.T, pool *segment.Pool, path string, schema *arrowip
 	}
 	defer w.Abort()
 	for i, d := range batches[0].dicts {
-		if err := w.AddDictionary(d.id, fmt.Sprint("uid ", i), factsOf(d.values), d.values.body.B); err != nil {
+		if err := w.AddDictionary(d.id, fmt.Sprint("uid ", i), factsOf(d.values), bodyOf(d.values)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, b := range batches {
-		if err := w.AddBatch(factsOf(b), b.body.B); err != nil {
+		if err := w.AddBatch(factsOf(b), bodyOf(b)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -80,7 +80,7 @@ func checkSegment(t *testing.T, pool *segment.Pool, path string, schema *arrowip
 		}
 		requireFacts(t, facts, d.values)
 		got := make([]byte, facts.Body)
-		if err := f.ReadDictionary(i, got); err != nil || !bytes.Equal(got, d.values.body.B) {
+		if err := f.ReadDictionary(i, got); err != nil || !bytes.Equal(got, bodyOf(d.values)) {
 			t.Fatalf("dictionary %d: %v, or other bytes", i, err)
 		}
 	}
@@ -98,7 +98,7 @@ func checkSegment(t *testing.T, pool *segment.Pool, path string, schema *arrowip
 			for last := first; last <= n; last++ {
 				at, length := segment.Range(schema.Layout, &facts.Header, facts.Body, first, last)
 				got := make([]byte, length)
-				if err := f.ReadBatch(i, &facts.Header, first, last, got); err != nil || !bytes.Equal(got, b.body.B[at:at+length]) {
+				if err := f.ReadBatch(i, &facts.Header, first, last, got); err != nil || !bytes.Equal(got, bodyOf(b)[at:at+length]) {
 					t.Fatalf("batch %d, columns %d to %d: %v, or other bytes", i, first, last, err)
 				}
 			}

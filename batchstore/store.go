@@ -1,6 +1,7 @@
 package batchstore
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 
@@ -22,6 +23,8 @@ type Store struct {
 
 	work   sync.Pool // *[]byte: output of encoding, before its size is known
 	budget *budget
+	files  *files        // nil for none
+	stop   chan struct{} // closed to end the spiller
 }
 
 // New makes a store and starts its workers. The caller closes it.
@@ -38,7 +41,13 @@ func New(o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{opts: o, budget: newBudget(o, a), arena: a, codecs: p, jobs: make(chan func()), dictionaries: newDictionaryTable()}
+	s := &Store{opts: o, budget: newBudget(o, a), arena: a, codecs: p, jobs: make(chan func()), stop: make(chan struct{}), dictionaries: newDictionaryTable()}
+	if s.files, err = newFiles(s, o); err != nil {
+		return nil, errors.Join(err, a.Close())
+	}
+	if s.budget.files = s.files; s.files != nil {
+		s.workers.Go(func() { s.files.run(s.stop) })
+	}
 	for range o.Workers {
 		s.workers.Go(func() {
 			for job := range s.jobs {
@@ -53,9 +62,10 @@ func New(o Options) (*Store, error) {
 // that still is, is reported as an error, and the memory stays.
 func (s *Store) Close() error {
 	close(s.jobs)
+	close(s.stop)
 	s.workers.Wait()
 	s.codecs.Close()
-	return s.arena.Close()
+	return errors.Join(s.files.close(), s.arena.Close())
 }
 
 // Alloc gives n bytes of the store's memory, which count as charged until they are freed. Their contents are not

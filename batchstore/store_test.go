@@ -268,7 +268,7 @@ func TestStoredBytesAreSent(t *testing.T) {
 				for _, piece := range m.Body {
 					first := &piece[0]
 					last := &piece[len(piece)-1]
-					if !holds(b.body.B, first) || !holds(b.body.B, last) {
+					if !holds(bodyOf(b), first) || !holds(bodyOf(b), last) {
 						t.Errorf("%v of %v: a piece lies outside the stored body", picks, c)
 					}
 				}
@@ -306,7 +306,7 @@ func TestOtherColumnsAreNotTouched(t *testing.T) {
 		chosen := schema.Layout.Columns[1]
 		for i, x := range b.header.Buffers {
 			if i < chosen.Buf0 || i >= chosen.Buf1 {
-				copy(b.body.B[x.Offset:x.Offset+x.Length], bytes.Repeat([]byte{0xEE}, int(x.Length)))
+				copy(bodyOf(b)[x.Offset:x.Offset+x.Length], bytes.Repeat([]byte{0xEE}, int(x.Length)))
 			}
 		}
 		p, err := schema.Project([]arrowipc.Pick{{Ordinal: 1}})
@@ -531,3 +531,6 @@ func TestForgedLengths(t *testing.T) {
 		in.Abort()
 	}
 }
+
+// bodyOf is the stored body of a batch that is in memory.
+func bodyOf(b *Batch) []byte { return b.mem.Load().block.B }

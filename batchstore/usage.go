@@ -25,6 +25,9 @@ func (b *budget) full(w want, advice string) error {
 	if b.spare > 0 {
 		fmt.Fprintf(&s, ", and puts leave %d free", b.spare)
 	}
+	if err := b.files.broken(); err != nil {
+		fmt.Fprintf(&s, "; bodies cannot be moved to files: %v", err)
+	}
 	if advice != "" {
 		s.WriteString("; " + advice)
 	}
@@ -44,6 +47,9 @@ func (b *budget) usage() Stats {
 	}
 	u.InFlight = min(b.lent.Bytes()+leaving, max(u.Charged-u.Staged, 0))
 	u.Datasets = max(u.Charged-u.Staged-u.InFlight, 0)
+	if f := b.files; f != nil {
+		u.Spilled, u.Disk, u.DiskLimit, u.Files = f.spilled.Load(), f.bytes.Load(), f.quota, f.count.Load()
+	}
 	return u
 }
 
@@ -56,4 +62,9 @@ type Stats struct {
 	Pinned   int64 // of these, stored bytes of datasets that may not be evicted
 	Staged   int64 // of running puts
 	InFlight int64 // made for running reads, or of datasets that are gone and still being read
+
+	Spilled   int64 // bodies that are not in memory but in files only; not charged
+	Disk      int64 // all files of batches
+	DiskLimit int64 // the most that Disk may come to; 0 for no limit
+	Files     int64 // how many there are
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/flightcache/flightcache/arrowipc"
 	"github.com/flightcache/flightcache/batchstore"
 	"github.com/flightcache/flightcache/batchstore/arena"
+	"github.com/flightcache/flightcache/batchstore/segment"
 	"github.com/flightcache/flightcache/catalog"
 	"github.com/flightcache/flightcache/compress"
 	"github.com/flightcache/flightcache/descriptors"
@@ -72,6 +73,12 @@ var statusTable = []struct {
 	{descriptors.ErrBadTicket, codes.InvalidArgument},
 	{batchstore.ErrMemory, codes.ResourceExhausted},
 	{batchstore.ErrTooLarge, codes.ResourceExhausted},
+	{batchstore.ErrNoSpace, codes.ResourceExhausted},
+	{batchstore.ErrFiles, codes.FailedPrecondition},
+	{segment.ErrDamaged, codes.DataLoss},
+	{segment.ErrUnsupported, codes.DataLoss},
+	{segment.ErrFull, codes.ResourceExhausted},
+	{segment.ErrClosed, codes.Unavailable},
 	{errTooBig, codes.ResourceExhausted},
 	{arena.ErrNoMemory, codes.ResourceExhausted},
 	{arena.ErrSize, codes.ResourceExhausted},

@@ -19,6 +19,7 @@ import (
 	"github.com/flightcache/flightcache/arrowipc"
 	"github.com/flightcache/flightcache/batchstore"
 	"github.com/flightcache/flightcache/batchstore/arena"
+	"github.com/flightcache/flightcache/batchstore/segment"
 	"github.com/flightcache/flightcache/catalog"
 	"github.com/flightcache/flightcache/compress"
 	"github.com/flightcache/flightcache/descriptors"
@@ -52,6 +53,12 @@ var wantCodes = map[string]struct {
 
 	"batchstore.ErrMemory":       {batchstore.ErrMemory, codes.ResourceExhausted},
 	"batchstore.ErrTooLarge":     {batchstore.ErrTooLarge, codes.ResourceExhausted},
+	"batchstore.ErrNoSpace":      {batchstore.ErrNoSpace, codes.ResourceExhausted},
+	"batchstore.ErrFiles":        {batchstore.ErrFiles, codes.FailedPrecondition},
+	"segment.ErrDamaged":         {segment.ErrDamaged, codes.DataLoss},
+	"segment.ErrUnsupported":     {segment.ErrUnsupported, codes.DataLoss},
+	"segment.ErrFull":            {segment.ErrFull, codes.ResourceExhausted},
+	"segment.ErrClosed":          {segment.ErrClosed, codes.Unavailable},
 	"batchstore.ErrInvalidBatch": {batchstore.ErrInvalidBatch, codes.InvalidArgument},
 
 	"arena.ErrNoMemory": {arena.ErrNoMemory, codes.ResourceExhausted},
@@ -136,7 +143,7 @@ func hook(t *testing.T, f func(*Server) ([]byte, error)) {
 // No error of our packages is without a decision on its code.
 func TestEveryErrorIsInTheTable(t *testing.T) {
 	found := map[string]bool{}
-	for _, folder := range []string{"../catalog", "../descriptors", "plan", "../batchstore", "../batchstore/arena", "../arrowipc", "../compress", "."} {
+	for _, folder := range []string{"../catalog", "../descriptors", "plan", "../batchstore", "../batchstore/arena", "../batchstore/segment", "../arrowipc", "../compress", "."} {
 		name := path.Base(folder)
 		prefix := "Err"
 		if folder == "." {

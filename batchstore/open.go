@@ -1,0 +1,97 @@
+package batchstore
+
+// open gives the stored bytes of some top-level columns of a batch, which the caller retains: those in memory, or else
+// what it reads of the batch's file, checked. The caller releases the view. Errors are ErrMemory and those of the file.
+func (s *Store) open(m lender, b *Batch, columns []interval) (view, error) {
+	mem, p := b.find()
+	if mem != nil {
+		s.files.touch(b)
+		return view{mem: mem}, nil
+	}
+	defer p.file.release()
+	if s.files.returns(b) {
+		if mem := s.bringBack(b, p); mem != nil {
+			return view{mem: mem}, nil
+		}
+	}
+	return s.read(m, b, p, columns)
+}
+
+// find gives the body in memory, or else its place in a file: retained, whichever it is.
+func (b *Batch) find() (*resident, *place) {
+	for {
+		if mem := b.mem.Load(); mem != nil {
+			if mem.hold() {
+				return mem, nil
+			}
+			continue // it has just left for the file
+		}
+		if p := b.place.Load(); p.file.hold() {
+			return nil, p
+		}
+	}
+}
+
+// openWhole is open of the whole body: the view's memory is the body.
+func (s *Store) openWhole(m lender, b *Batch) (view, error) {
+	v, err := s.open(m, b, []interval{{0, len(b.layout.Columns)}})
+	v.parts = nil // the one there is, is all
+	return v, err
+}
+
+// read reads columns of a batch's file; the caller holds it.
+func (s *Store) read(m lender, b *Batch, p *place, columns []interval) (view, error) {
+	parts := make([]part, len(columns))
+	total := int64(0)
+	for i, x := range columns {
+		parts[i] = b.extent(x)
+		parts[i].at = total
+		total += parts[i].to - parts[i].from
+	}
+	block, err := m.alloc(total)
+	if err != nil {
+		return view{}, err
+	}
+	for i, x := range columns {
+		at := parts[i].at
+		if err := p.read(&b.header, x, block.B[at:at+parts[i].to-parts[i].from]); err != nil {
+			Free(&block)
+			return view{}, err
+		}
+	}
+	return view{newResident(block), parts}, nil
+}
+
+// bringBack reads a body that is wanted again and again into memory, if there is room, and keeps it there. The caller
+// releases the body; nil: it stays where it is.
+func (s *Store) bringBack(b *Batch, p *place) *resident {
+	block, err := lender{budget: s.budget, class: forReceive}.alloc(b.size) // leaves free what is left free for others
+	if err != nil {
+		s.files.ask(b.size)
+		return nil
+	}
+	if err := p.read(&b.header, interval{0, len(b.layout.Columns)}, block.B); err != nil {
+		Free(&block) // who reads the chosen columns will meet the error, if it is in them
+		return nil
+	}
+	mem := newResident(block)
+	mem.Retain()
+	if !b.mem.CompareAndSwap(nil, mem) {
+		mem.Release() // somebody else was faster: this one serves the caller only
+		return mem
+	}
+	s.files.spilled.Add(-b.size)
+	s.files.came(b)
+	return mem
+}
+
+// leave has a body that also lies in a file leave memory, and gives the bytes; 0 if it was not there.
+func (s *Store) leave(b *Batch) int64 {
+	mem := b.mem.Swap(nil)
+	if mem == nil {
+		return 0
+	}
+	s.files.spilled.Add(b.size)
+	mem.Release()
+	return b.size
+}
