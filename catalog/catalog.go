@@ -99,6 +99,9 @@ func New(o Options) *Catalog {
 	return c
 }
 
+// Keeps tells whether datasets can be durable.
+func (c *Catalog) Keeps() bool { return c.keeper != nil }
+
 // Current gives the newest generation of a dataset, acquired: the caller releases it. ErrNotFound.
 func (c *Catalog) Current(name string) (*Generation, error) {
 	c.mu.RLock()

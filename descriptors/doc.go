@@ -43,6 +43,7 @@
 //	sorted_by          the order of the rows, the most significant column first, "-" for descending: ["x", "-y"]
 //	ttl                seconds from the commit until the dataset is dropped, 1 to 315360000
 //	pin                true | false: whether eviction leaves the dataset alone; absent: as before
+//	durable            true | false: whether the dataset outlives the server; absent: the server's default, on append as before
 //	put_id             names the put in its dataset or transaction, 1 to 255 bytes; sent again, it is not stored again
 //	transaction        the transaction that the put belongs to; mode is then the transaction's
 //

@@ -68,6 +68,9 @@ type PutCommand struct {
 	TTL int64
 	// Pin sets whether eviction leaves the dataset alone; nil leaves that as it is.
 	Pin *bool
+	// Durable sets whether the dataset outlives the server; nil leaves the choice to the server. What is appended to a durable
+	// dataset is durable.
+	Durable *bool
 	// PutID names the put within its dataset or transaction, so that it may be sent again; "" is no name.
 	PutID string
 	// Transaction is the transaction that the put belongs to; "" is none.
@@ -86,7 +89,7 @@ var putKeys = []key[PutCommand]{
 	{name: "ttl", doc: "seconds from the commit until the dataset is dropped, 1 or more", parse: parseTTL},
 	{name: "pin", doc: "true: eviction leaves the dataset alone; false: it need not; absent: as before", parse: parsePin},
 	{name: "sorted_by", doc: `the order of the rows, such as ["x", "-y"]`, parse: parseSortedBy},
-	{name: "durable", doc: "true: the data outlives the server"},
+	{name: "durable", doc: "true: the dataset outlives the server; false: it need not; absent: the server's default", parse: parseDurable},
 	{name: "put_id", doc: "a name that makes a repeated put harmless, 1 to 255 bytes", parse: parsePutID},
 	{name: "transaction", doc: "the transaction that the put belongs to", parse: parsePutTransaction},
 }
@@ -129,6 +132,12 @@ func parseTTL(d *decoder, at string, c *PutCommand) (err error) {
 func parsePin(d *decoder, at string, c *PutCommand) error {
 	b, err := d.boolean(at)
 	c.Pin = &b
+	return err
+}
+
+func parseDurable(d *decoder, at string, c *PutCommand) error {
+	b, err := d.boolean(at)
+	c.Durable = &b
 	return err
 }
 
@@ -185,6 +194,9 @@ func (c *PutCommand) Marshal() []byte {
 	}
 	if c.Pin != nil {
 		e.boolean("pin", *c.Pin)
+	}
+	if c.Durable != nil {
+		e.boolean("durable", *c.Durable)
 	}
 	if c.PutID != "" {
 		e.text("put_id", c.PutID)

@@ -39,6 +39,8 @@ func TestPutFromCommandTakes(t *testing.T) {
 		{`{"dataset":"x","ttl":315360000}`, put(func(c *PutCommand) { c.TTL = MaxTTL })},
 		{`{"dataset":"x","pin":true}`, put(func(c *PutCommand) { c.Pin = boolp(true) })},
 		{`{"dataset":"x","pin":false}`, put(func(c *PutCommand) { c.Pin = boolp(false) })},
+		{`{"dataset":"x","durable":true}`, put(func(c *PutCommand) { c.Durable = boolp(true) })},
+		{`{"put_id":"p","durable":false,"dataset":"x"}`, put(func(c *PutCommand) { c.PutID, c.Durable = "p", boolp(false) })},
 		{`{"dataset":"x","put_id":"é 1/2"}`, put(func(c *PutCommand) { c.PutID = "é 1/2" })},
 		{`{"dataset":"x","transaction":"t"}`, put(func(c *PutCommand) { c.Transaction, c.Mode = "t", "" })},
 		{`{"dataset":"x","transaction":"t","mode":"replace"}`, put(func(c *PutCommand) { c.Transaction = "t" })},
@@ -71,6 +73,7 @@ func TestPutFromCommandRefuses(t *testing.T) {
 		{`{"dataset":"x","codec":"lz4","level":3}`, `level: it goes with "codec": "zstd" only`},
 		{`{"dataset":"x","level":3}`, `level: it goes with "codec": "zstd" only`},
 		{`{"dataset":"x","batching":"none"}`, "batching: want one of auto, keep"},
+		{`{"dataset":"x","durable":"yes"}`, `durable: want true or false, got "yes"`},
 		{`{"dataset":"x","rows":-1}`, "rows: want a whole number from 0"},
 		{`{"dataset":"x","rows":null}`, "got null"},
 		{`{"dataset":"x","rows":1.5}`, "got 1.5"},
@@ -99,11 +102,6 @@ func TestPutFromCommandRefuses(t *testing.T) {
 			t.Errorf("%s: %+v beside an error", c.in, got)
 		}
 	}
-}
-
-func TestPutFromCommandNotYet(t *testing.T) {
-	_, err := PutFromCommand([]byte(`{"dataset":"x","durable":true}`))
-	checkRefused(t, err, ErrNotYet, `"durable" is not yet supported by this server; leave it out`)
 }
 
 func TestPutFromCommandLimits(t *testing.T) {
@@ -141,6 +139,7 @@ func TestPutCommandRoundTrip(t *testing.T) {
 		}
 		c.TTL = rapid.Int64Range(0, MaxTTL).Draw(t, "ttl")
 		c.Pin = rapid.Ptr(rapid.Bool(), true).Draw(t, "pin")
+		c.Durable = rapid.Ptr(rapid.Bool(), true).Draw(t, "durable")
 		c.PutID = rapid.StringMatching(`[a"ü/\n]{0,4}`).Draw(t, "put_id")
 		if c.Transaction = rapid.StringMatching(`[A-Z]{0,4}`).Draw(t, "transaction"); c.Transaction != "" {
 			c.Mode = rapid.SampledFrom([]Mode{"", ModeReplace, ModeAppend, ModeCreate}).Draw(t, "mode in it")

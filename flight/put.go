@@ -166,6 +166,9 @@ func (p *put) describe(ctx context.Context, raw []byte) error {
 	if err != nil {
 		return err
 	}
+	if d := p.command.Durable; d != nil && *d && !p.server.catalog.Keeps() {
+		return fmt.Errorf("%w: the put is to be durable; start the server with --data-dir, or leave durable out", catalog.ErrNotKept)
+	}
 	return p.identify(ctx)
 }
 
@@ -202,7 +205,7 @@ func (p *put) begin(in *incoming) error {
 	if err != nil {
 		return err
 	}
-	p.commit.TTL, p.commit.Pin = time.Duration(p.command.TTL)*time.Second, p.command.Pin
+	p.commit.TTL, p.commit.Pin, p.commit.Durable = time.Duration(p.command.TTL)*time.Second, p.command.Pin, p.command.Durable
 	return p.checkOrder()
 }
 

@@ -34,9 +34,11 @@ type putCmd struct {
 	SortedBy     string `help:"The columns by which the rows are sorted, separated by commas; a - before one that descends (then write --sorted-by=-x). The server checks it." placeholder:"X,-Y"`
 	Dictionaries string `help:"keep dictionary-encoded columns as such, or decode them to their values; keep if not given." enum:",keep,decode" default:"" placeholder:"FORM"`
 
-	TTL   time.Duration `name:"ttl" help:"How long until the server drops the dataset, in whole seconds, as 90m; never if not given." placeholder:"TIME"`
-	Pin   bool          `help:"Let eviction leave the dataset alone."`
-	PutID string        `name:"put-id" help:"A name for this put: one that was put before under it is not put again." placeholder:"ID"`
+	TTL     time.Duration `name:"ttl" help:"How long until the server drops the dataset, in whole seconds, as 90m; never if not given." placeholder:"TIME"`
+	Pin     bool          `help:"Let eviction leave the dataset alone."`
+	Durable bool          `help:"Have the dataset outlive the server, which needs a data directory."`
+
+	PutID string `name:"put-id" help:"A name for this put: one that was put before under it is not put again." placeholder:"ID"`
 
 	Format    string            `help:"The file's format: auto, ipc, parquet or csv." enum:"auto,ipc,parquet,csv" default:"auto"`
 	Delimiter string            `help:"What stands between two fields of CSV; default , and a tab for .tsv." placeholder:"CHAR"`
@@ -55,9 +57,10 @@ type putCommand struct {
 	SortedBy     []string `json:"sorted_by,omitempty"`
 	Dictionaries string   `json:"dictionaries,omitempty"`
 
-	TTL   int64  `json:"ttl,omitempty"` // seconds
-	Pin   bool   `json:"pin,omitempty"`
-	PutID string `json:"put_id,omitempty"`
+	TTL     int64  `json:"ttl,omitempty"` // seconds
+	Pin     bool   `json:"pin,omitempty"`
+	Durable bool   `json:"durable,omitempty"`
+	PutID   string `json:"put_id,omitempty"`
 }
 
 // Run streams the file's batches into one DoPut and prints what the server made of them. An error on either side leaves
@@ -112,7 +115,7 @@ func (c *putCmd) put(ctx context.Context, conn *client, src source, bar *progres
 	}
 	command, err := json.Marshal(putCommand{
 		Dataset: c.Name, Mode: c.Mode, Codec: c.Codec, Level: c.Level, Batching: c.Batching, Rows: c.Rows,
-		SortedBy: keys, Dictionaries: c.Dictionaries, TTL: int64(c.TTL / time.Second), Pin: c.Pin, PutID: c.PutID,
+		SortedBy: keys, Dictionaries: c.Dictionaries, TTL: int64(c.TTL / time.Second), Pin: c.Pin, Durable: c.Durable, PutID: c.PutID,
 	})
 	if err != nil {
 		return nil, err
