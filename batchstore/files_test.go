@@ -12,8 +12,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/apache/arrow-go/v18/arrow"
+
 	"github.com/flightcache/flightcache/arrowipc"
 	"github.com/flightcache/flightcache/batchstore/arena"
+	"github.com/flightcache/flightcache/batchstore/segment"
 	"github.com/flightcache/flightcache/compress"
 )
 
@@ -61,12 +64,10 @@ func names(t testing.TB, dir string) (out []string) {
 // spillAll has all bodies leave memory, dictionaries too.
 func spillAll(t testing.TB, s *Store, schema *arrowipc.Schema, batches []*Batch) {
 	t.Helper()
-	if _, err := s.Persist(schema, batches); err != nil {
+	if _, err := s.Unload(schema, batches); err != nil {
 		t.Fatal(err)
 	}
 	for _, b := range batches {
-		s.files.forget(b)
-		s.leave(b)
 		for _, d := range b.dicts {
 			s.files.forget(d.values)
 			s.leave(d.values)
@@ -450,4 +451,98 @@ func TestDictionariesAreSpilled(t *testing.T) {
 			noDictionaries(t, s)
 		})
 	}
+}
+
+// Whatever byte of a file is changed, reading it gives the right rows or an error, and never a crash.
+func TestChangedFiles(t *testing.T) {
+	r := seeded(t)
+	schema := buildSchema(t, encodedWith(7, 8, true, fieldOf(t, "a", str)), fieldOf(t, "b", i64), fieldOf(t, "c", arrow.ListOf(str)))
+	s := filed(t, Options{Workers: 1})
+	in := begin(t, s, schema, IngestOptions{Codec: compress.Zstd, KeepBatches: true})
+	defer in.Abort()
+	if err := addDictionary(t, in, 7, false, texts("red", "green", "blue"), compress.None); err != nil {
+		t.Fatal(err)
+	}
+	rest := buildSchema(t, fieldOf(t, "b", i64), fieldOf(t, "c", arrow.ListOf(str)))
+	for range 2 {
+		b := randomPlain(r, rest.Layout, 60)
+		indices := make([]byte, b.rows)
+		for i := range indices {
+			indices[i] = byte(r.IntN(3))
+		}
+		b.nodes = append([]arrowipc.FieldNode{{Length: b.rows}}, b.nodes...)
+		b.bufs = append([][]byte{nil, indices}, b.bufs...)
+		if err := addBatch(t, in, b, compress.None); err != nil {
+			t.Fatal(err)
+		}
+	}
+	batches, err := in.Finish(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, _ := readAll(t, s, schema.Layout, allOf(t, schema), ReadOptions{}, batches, 1<<40)
+	places, err := s.Persist(schema, batches)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole, err := os.ReadFile(filepath.Join(s.opts.Dir, places[0].Segment))
+	if err != nil {
+		t.Fatal(err)
+	}
+	releaseAll(batches) // also so that its dictionary is read of the changed file, not found in memory
+	path := filepath.Join(s.opts.Dir, "changed.arrow")
+	failures, rights := 0, 0
+	step := 1
+	if underRace {
+		step = 7
+	}
+	for i := r.IntN(step); i < len(whole); i += step {
+		changed := slices.Clone(whole)
+		changed[i] ^= 1 << r.IntN(8)
+		if err := os.WriteFile(path, changed, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		rows, err := recoverAndRead(t, s, schema)
+		switch {
+		case err != nil:
+			failures++
+			if !errors.Is(err, segment.ErrDamaged) {
+				t.Fatalf("byte %d: %v, want one that says it is damaged", i, err)
+			}
+		case !slices.Equal(rows, want):
+			t.Fatalf("byte %d: wrong rows", i)
+		default:
+			rights++
+		}
+	}
+	t.Logf("%d bytes: %d errors, %d times the right rows", len(whole), failures, rights)
+	if failures < len(whole)/step/2 || rights == 0 {
+		t.Errorf("%d errors and %d times right rows are not likely", failures, rights)
+	}
+	os.Remove(path)
+}
+
+// recoverAndRead reads all rows of the file changed.arrow.
+func recoverAndRead(t *testing.T, s *Store, schema *arrowipc.Schema) ([]string, error) {
+	got, batches, err := s.Recover("changed.arrow")
+	if err != nil {
+		return nil, err
+	}
+	defer releaseAll(batches)
+	if d := schema.Diff(got); d != "" {
+		return []string{d}, nil
+	}
+	p, err := got.Project([]arrowipc.Pick{{Ordinal: 0}, {Ordinal: 1}, {Ordinal: 2}})
+	if err != nil {
+		return nil, err
+	}
+	reader := s.Reader(got.Layout, p, ReadOptions{})
+	defer reader.Close()
+	c := newClient(t, got.Layout)
+	for _, b := range batches {
+		if err := reader.Read(b, b.Rows(), c.receive); err != nil {
+			return nil, err
+		}
+	}
+	return c.rows, nil
 }

@@ -63,7 +63,7 @@ func (l *lot) write(m lender, sync bool) error {
 	}
 	for _, b := range l.batches {
 		if p := b.place.Load(); p != nil && p.file.hold() {
-			err := p.file.sync()
+			err := p.file.Sync()
 			p.file.release()
 			if err != nil {
 				return l.failed(err)

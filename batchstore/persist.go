@@ -21,20 +21,8 @@ type Place struct {
 // files are not written again. The caller retains the batches; it may not be called for those of a put that runs. Errors are
 // ErrNoSpace, ErrFiles and others of the file system; what was written by then is forgotten with the batches.
 func (s *Store) Persist(schema *arrowipc.Schema, batches []*Batch) ([]Place, error) {
-	f := s.files
-	if f == nil {
-		return nil, fmt.Errorf("%w: the store has none", ErrFiles)
-	}
-	next := 0
-	f.lots(f.nextPut(), &next, schema, batches) // for those that have none
-	var last *lot
-	for _, b := range batches {
-		if l := b.lot.Load(); l != nil && l != last {
-			if err := l.write(s.unclaimed(), true); err != nil {
-				return nil, err
-			}
-			last = l
-		}
+	if err := s.write(schema, batches, true); err != nil {
+		return nil, err
 	}
 	out := make([]Place, len(batches))
 	for i, b := range batches {
@@ -42,6 +30,26 @@ func (s *Store) Persist(schema *arrowipc.Schema, batches []*Batch) ([]Place, err
 		out[i] = Place{p.file.name, p.index}
 	}
 	return out, nil
+}
+
+// write gives batches places in files. With sync these outlive a crash.
+func (s *Store) write(schema *arrowipc.Schema, batches []*Batch, sync bool) error {
+	f := s.files
+	if f == nil {
+		return fmt.Errorf("%w: the server has no data folder (option --data-dir)", ErrFiles)
+	}
+	next := 0
+	f.lots(f.nextPut(), &next, schema, batches) // for those that have none
+	var last *lot
+	for _, b := range batches {
+		if l := b.lot.Load(); l != last {
+			if err := l.write(s.unclaimed(), sync); err != nil {
+				return err
+			}
+			last = l
+		}
+	}
+	return nil
 }
 
 // noSpace makes a full disk ErrNoSpace.
@@ -72,10 +80,10 @@ func (s *Store) Recover(name string) (*arrowipc.Schema, []*Batch, error) {
 	}
 	s.files.taken(file.Size(), 1)
 	f := &segmentFile{File: file, files: s.files, name: name, bytes: file.Size()}
-	f.synced.Store(true)
 	f.refs.Store(1)
 	defer f.release()
 	batches, err := s.recoverBatches(f)
+	f.leave.Store(err != nil) // what is damaged is not this store's to remove
 	file.Trim()
 	return file.Schema(), batches, err
 }
@@ -86,6 +94,8 @@ func (s *Store) recoverBatches(f *segmentFile) (out []*Batch, err error) {
 		for _, d := range dicts {
 			d.Release()
 		}
+	}()
+	defer func() {
 		if err != nil {
 			for _, b := range out {
 				b.Release()

@@ -31,11 +31,11 @@ func (p *place) read(h *arrowipc.RecordBatch, x interval, dst []byte) error {
 // is to keep what is in its folder.
 type segmentFile struct {
 	*segment.File
-	files  *files
-	name   string
-	bytes  int64
-	synced atomic.Bool
-	refs   atomic.Int64
+	files *files
+	name  string
+	bytes int64
+	leave atomic.Bool // the file stays when nobody needs it any more
+	refs  atomic.Int64
 }
 
 // hold adds a reference unless the last one is gone.
@@ -49,25 +49,13 @@ func (f *segmentFile) release() {
 		panic("batchstore: the file " + f.name + " was released more often than it was retained")
 	}
 	end := f.Remove
-	if f.files.keep.Load() {
+	if f.files.keep.Load() || f.leave.Load() {
 		end = f.Close
 	}
 	if err := end(); err != nil {
 		f.files.problem(errors.Join(errors.New("a file of batches that nobody needs any more was not removed"), err))
 	}
 	f.files.taken(-f.bytes, -1)
-}
-
-// sync makes sure that the file outlives a crash.
-func (f *segmentFile) sync() error {
-	if f.synced.Load() {
-		return nil
-	}
-	if err := f.Sync(); err != nil {
-		return err
-	}
-	f.synced.Store(true)
-	return nil
 }
 
 // moveTo gives a batch its place in a file, which then has one reference more, and lets go of the one that it had.
