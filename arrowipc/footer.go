@@ -34,7 +34,7 @@ type Footer struct {
 // ReadFooter verifies and reads the footer of an Arrow IPC file: the flatbuffer alone, without the length and the magic
 // behind it. It keeps raw, which must not change.
 //
-// Footers of metadata version V5 are accepted. Blocks are checked only so far: offset and lengths are not negative, and
+// Footers of metadata version V5 and V4 are accepted; what that is for the batches their own headers say. Blocks are checked only so far: offset and lengths are not negative, and
 // their sum does not overflow. Whether they lie in the file is for the caller to check, who knows the file.
 //
 // Errors are [ErrMalformed], [ErrLimit] or [ErrUnsupported].
@@ -43,8 +43,8 @@ func ReadFooter(raw []byte, lim Limits) (*Footer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if v := root.int16(footerVersion, 0); v != versionV5 {
-		return nil, unsupported("a file of metadata version V%d, where V5 is needed; write it again with a later version", int(v)+1)
+	if v := root.int16(footerVersion, 0); v != versionV5 && v != versionV4 {
+		return nil, unsupported("a file of metadata version V%d, where V5 (or V4) is needed", int(v)+1)
 	}
 	f := &Footer{root: root, lim: lim.WithDefaults()}
 	if f.Dictionaries, err = root.blocks(footerDictionaries, "dictionary"); err != nil {
@@ -88,8 +88,8 @@ func (v view) blocks(slot int, what string) ([]Block, error) {
 // ValueAt is where the value of Metadata[i] lies in the footer: len(Metadata[i].Value) bytes from there.
 func (f *Footer) ValueAt(i int) int { return f.values[i] }
 
-// Schema is the schema in the footer, in a message made for it: a footer has the Schema table only. Errors are those of
-// [ParseSchema].
+// Schema is the schema in the footer, in a message of V5 made for it: a footer has the Schema table only. Errors are those
+// of [ParseSchema].
 func (f *Footer) Schema() (*Schema, error) {
 	table, ok := f.root.table(footerSchema)
 	if !ok {

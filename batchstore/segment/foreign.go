@@ -38,10 +38,13 @@ func (f *File) foreignFacts(m *message, s *shape, kind arrowipc.HeaderType) (*Fa
 		return nil, err
 	case x.Type != kind:
 		return nil, damaged("it is a message of another kind")
-	case x.Version == arrowipc.VersionV4:
-		return nil, fmt.Errorf("%w: a batch of metadata version V4, where V5 is needed; write it again with a later version", ErrUnsupported)
 	case x.BodyLength > m.body:
 		return nil, damaged("its header says a body of %d bytes, its footer one of %d", x.BodyLength, m.body)
+	}
+	if x.Version == arrowipc.VersionV4 {
+		if err := s.layout.Upgrade(x.Batch); err != nil {
+			return nil, refused(true, "its header", err)
+		}
 	}
 	facts := &Facts{Header: *x.Batch, Metadata: x.Metadata, Body: m.body}
 	if err := s.checkHeader(&facts.Header, facts.Body); err != nil {

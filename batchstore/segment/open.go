@@ -22,7 +22,7 @@ func (p *Pool) Open(path string, lim arrowipc.Limits) (*File, error) {
 
 // OpenAny is [Pool.Open] of an Arrow IPC file that another program may have written: then it is [File.Foreign], its schema
 // is that of its footer, and the headers of its dictionaries are read too. What it uses that is not handled is
-// [ErrUnsupported]: delta dictionaries, metadata version V4, big-endian data, types of a later format version.
+// [ErrUnsupported]: delta dictionaries, big-endian data, types of a later format version.
 func (p *Pool) OpenAny(path string, lim arrowipc.Limits) (*File, error) {
 	return p.openFile(path, lim, true)
 }
