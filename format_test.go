@@ -129,6 +129,7 @@ func wireExamples(t *testing.T, made map[string]string) {
 	}
 	made["stored-facts"] = headerFacts(t, batch[2])
 	made["stored-body"] = hex.Dump(batch[1000])
+	segmentExamples(t, made, schema[2], batch[2], batch[1000])
 
 	part := get(t, conn, `{"dataset":"d","wire":"stored","columns":["s"],"batch_metadata":true}`)[1]
 	fields := fieldsOf(t, part)
