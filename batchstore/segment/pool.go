@@ -86,6 +86,9 @@ func (p *Pool) acquire(f *File) (*descriptor, error) {
 	}
 	file, info, err := openRegular(f.path)
 	if err != nil {
+		if d, over := p.use(f, nil); d != nil || over != nil {
+			return d, over // it may have been closed, and removed, meanwhile
+		}
 		return nil, err
 	}
 	if !os.SameFile(info, f.info) || info.Size() != f.info.Size() || f.foreign && !info.ModTime().Equal(f.info.ModTime()) {
