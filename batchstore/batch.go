@@ -26,7 +26,10 @@ type Batch struct {
 	measured []statistics.Column // by row column of the layout; nil of a dictionary's values
 	decoded  []int64             // by field node: bytes of the node's own plain buffers, unpadded
 	stored   []int64             // by field node: bytes of the node's own stored buffers
+	total    int64               // bytes of all plain buffers, unpadded: the sum of decoded
 	size     int64               // of the stored body, padding included
+	level    int                 // of zstd, that the put gave; 0 is the store's
+	apart    bool                // its put asked that its batches stay as they are
 
 	// The body is in memory, or in a file, or both. Who sees neither has met a change: the next look will see one.
 	mem    atomic.Pointer[resident] // one reference
@@ -41,7 +44,7 @@ type Batch struct {
 // newBatch takes the body over, also where it fails. The caller owns the one reference.
 func (s *Store) newBatch(m lender, l *arrowipc.Layout, h arrowipc.RecordBatch, c compress.Codec, decoded []int64, measured []statistics.Column, body arena.Block) (*Batch, error) {
 	h.Compression = arrowipc.Compression(c)
-	b := &Batch{store: s, layout: l, header: h, codec: c, decoded: decoded, measured: measured, size: int64(len(body.B))}
+	b := &Batch{store: s, layout: l, header: h, codec: c, decoded: decoded, total: sum(decoded), measured: measured, size: int64(len(body.B))}
 	b.stored = storedByNode(l, &h)
 	b.refs.Store(1)
 	if err := m.count(b.factBytes()); err != nil {
@@ -62,7 +65,7 @@ func (b *Batch) factBytes() int64 {
 	if b.store.files != nil { // its place and its checksums
 		filed = 160 + 4*len(b.layout.Columns)
 	}
-	return 256 + int64(filed) + measured + 16*int64(len(b.header.Nodes)+len(b.header.Buffers)) + 8*int64(len(b.header.Variadic)+len(b.decoded)+len(b.stored))
+	return 280 + int64(filed) + measured + 16*int64(len(b.header.Nodes)+len(b.header.Buffers)) + 8*int64(len(b.header.Variadic)+len(b.decoded)+len(b.stored))
 }
 
 // storedByNode adds up the stored lengths of each node's own buffers.

@@ -14,14 +14,19 @@ import (
 
 // class is the purpose of a request for memory. Requests that wait are served in order of class, then of arrival: work
 // ends in less memory than it began with, and reads end by themselves. Of work, whatever fits is served at once: a job that
-// wants a little more to end must not wait behind one that wants much.
+// wants a little more to end must not wait behind one that wants much. To join stored batches is the least urgent: it is
+// given up where others wait, and drops nothing.
 type class int
 
 const (
 	forWork    class = iota // encoding what a put has received
 	forRead                 // decoding for a reader
 	forReceive              // a received body
+	forJoin                 // joining what is stored: it can be done at any other time
 )
+
+// isPut tells whether a put asks, for which datasets may go and puts that came later may fail.
+func (c class) isPut() bool { return c == forWork || c == forReceive }
 
 // budget bounds the charged bytes, and lets requests wait for room.
 //
@@ -94,10 +99,15 @@ func (b *budget) wakeNext() {
 		if i > 0 && w.class != forWork {
 			return
 		}
-		select {
-		case w.wake <- struct{}{}:
-		default: // it has been woken and has not looked yet
-		}
+		w.look()
+	}
+}
+
+// look wakes the waiter.
+func (w *waiter) look() {
+	select {
+	case w.wake <- struct{}{}:
+	default: // it has been woken and has not looked yet
 	}
 }
 
@@ -160,7 +170,7 @@ func (b *budget) take(m lender, w want) (arena.Block, error) {
 		}
 	}
 	b.mu.Unlock()
-	if m.claim == nil {
+	if m.claim == nil || m.class == forJoin && b.waiting.Load() > 0 {
 		return arena.Block{}, b.full(w, "")
 	}
 	if w.n > b.most(m.class) {
@@ -173,7 +183,7 @@ func (b *budget) take(m lender, w want) (arena.Block, error) {
 func (b *budget) queued(m lender, want want) (arena.Block, error) {
 	w := &waiter{lender: m, wake: make(chan struct{}, 1)}
 	patience := b.wait
-	if m.class == forRead {
+	if !m.class.isPut() {
 		patience = min(patience, readWait)
 	}
 	timer := time.NewTimer(patience)
@@ -184,6 +194,9 @@ func (b *budget) queued(m lender, want want) (arena.Block, error) {
 	defer b.leave(w)
 	for {
 		missing := int64(0)
+		if m.class == forJoin && b.queue[0] != w {
+			return arena.Block{}, b.fullUnlocked(want, "") // others need it more
+		}
 		if b.queue[0] == w || w.class == forWork {
 			var block arena.Block
 			var err error
@@ -220,14 +233,15 @@ func (b *budget) queued(m lender, want want) (arena.Block, error) {
 		if !expired {
 			continue
 		}
-		if m.class == forRead || !b.failYounger(m, want) {
+		if !m.class.isPut() || !b.failYounger(m, want) {
 			return arena.Block{}, b.fullUnlocked(want, adviceWaited)
 		}
 		timer.Reset(patience)
 	}
 }
 
-// readWait bounds how long a read waits: its client has a connection that is silent meanwhile.
+// readWait bounds how long a read waits: its client has a connection that is silent meanwhile. So does it how long joining
+// waits, which holds memory.
 const readWait = 2 * time.Second
 
 // enter puts a waiter behind those of its class.
@@ -240,6 +254,9 @@ func (b *budget) enter(w *waiter) {
 	b.waiting.Add(1)
 	w.claim.counts(w.job, 1)
 	b.wakeNext() // the puts may be stuck now
+	if last := b.queue[len(b.queue)-1]; last.class == forJoin {
+		last.look() // and gives up
+	}
 }
 
 func (b *budget) leave(w *waiter) {
@@ -310,12 +327,12 @@ func (b *budget) fullUnlocked(w want, advice string) error {
 	return b.full(w, advice)
 }
 
-// evict makes room for n bytes, of which so many are missing, or has it made, and tells whether there is more now. Reads
-// drop nothing.
+// evict makes room for n bytes, of which so many are missing, or has it made, and tells whether there is more now. Only
+// for puts are datasets dropped.
 func (b *budget) evict(c class, missing, n int64) bool {
 	if b.files.makeRoom(missing, n) {
 		return true
 	}
 	d := b.held.Load()
-	return c != forRead && d != nil && (*d).Evict(missing)
+	return c.isPut() && d != nil && (*d).Evict(missing)
 }

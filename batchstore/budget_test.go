@@ -356,6 +356,43 @@ func TestBudgetEvicts(t *testing.T) {
 	})
 }
 
+// Joining waits for a short time and only while nobody else does, and evicts nothing.
+func TestBudgetJoinsLast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := budgeted(t)
+		kept, err := s.Alloc(6 * mib)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := shelf{lots: []arena.Block{kept}}
+		s.Attach(&d)
+		join := s.JoinClaim(t.Context())
+		block := mustAlloc(t, join, 2*mib) // what puts leave free too
+		first := askFor(join, mib)
+		first.waits(t)
+		time.Sleep(readWait)
+		first.failed(t, "in time")
+		second := askFor(join, mib)
+		second.waits(t)
+		read := s.ReadClaim(t.Context())
+		reader := askFor(read, mib)
+		second.failed(t, "") // at once
+		askFor(join, mib).failed(t, "")
+		if len(d.asked) != 0 {
+			t.Error("joining evicted something")
+		}
+		Free(&block)
+		reader.served(t)
+		Free(&reader.block)
+		d.Evict(0)
+		third := askFor(join, mib)
+		third.served(t)
+		Free(&third.block)
+		read.End()
+		join.End()
+	})
+}
+
 func TestBudgetCountsFacts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := budgeted(t)
@@ -407,9 +444,13 @@ func TestBudgetAtRandom(t *testing.T) {
 			for range 25 {
 				ctx, cancel := context.WithTimeout(context.Background(), time.Duration(5+r.IntN(200))*time.Millisecond)
 				c := s.PutClaim(ctx)
-				if r.IntN(4) == 0 {
+				switch r.IntN(8) {
+				case 0, 1:
 					c.End()
 					c = s.ReadClaim(ctx)
+				case 2:
+					c.End()
+					c = s.JoinClaim(ctx)
 				}
 				var held []arena.Block
 				for range 1 + r.IntN(4) {

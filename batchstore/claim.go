@@ -7,7 +7,7 @@ import (
 	"github.com/flightcache/flightcache/batchstore/arena"
 )
 
-// Claim is the memory of one put or one read. It ends with [Claim.End]; blocks may outlive it, and stay counted in what
+// Claim is the memory of one put, of one read, or of joining batches. It ends with [Claim.End]; blocks may outlive it, and stay counted in what
 // [Stats] tells of puts or reads until they are freed.
 type Claim struct {
 	budget  *budget
@@ -36,6 +36,11 @@ func (s *Store) PutClaim(ctx context.Context) *Claim {
 // ReadClaim begins the claim of a read, whose requests wait for a short time only.
 func (s *Store) ReadClaim(ctx context.Context) *Claim {
 	return s.budget.claim(ctx, forRead, &s.budget.lent)
+}
+
+// JoinClaim begins the claim of a [Joiner], whose requests wait for a short time only, and not at all where others wait.
+func (s *Store) JoinClaim(ctx context.Context) *Claim {
+	return s.budget.claim(ctx, forJoin, nil)
 }
 
 func (b *budget) claim(ctx context.Context, k class, parent *arena.Account) *Claim {

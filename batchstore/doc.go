@@ -5,7 +5,8 @@
 // Each batch is kept as the parts of one schema-less Arrow IPC record batch message: header facts (field nodes,
 // buffers, variadic counts, rows, codec) and a body whose buffers are compressed one by one. [Ingest] makes such
 // batches out of what a client sends: it checks, cuts, joins and encodes. [Reader] makes messages out of them: a new
-// header, and the stored byte ranges of the chosen columns. FORMAT.md says every byte.
+// header, and the stored byte ranges of the chosen columns. [Joiner] makes fewer and larger batches out of many small ones
+// that are stored already. FORMAT.md says every byte.
 //
 // # Invariants
 //
@@ -21,8 +22,8 @@
 //
 // # Concurrency
 //
-// A [Store] and its batches are safe for concurrent use. An [Ingest] and a [Reader] belong to one goroutine each; the
-// work of an Ingest is done by the store's workers, which all puts share. Whoever asks for memory by a [Claim] may wait
+// A [Store] and its batches are safe for concurrent use. An [Ingest], a [Reader] and a [Joiner] belong to one goroutine
+// each; the work of an Ingest is done by the store's workers, which all puts share. Whoever asks for memory by a [Claim] may wait
 // for it: no lock is held meanwhile.
 //
 // # What it is not

@@ -49,7 +49,7 @@ func (in *Ingest) encode(g *group) (out []*Batch, err error) {
 	}
 	e := &builder{
 		store: s, memory: m, columns: in.layout.Columns, values: g.decode, dictionaries: g.values, measurer: in.measurer, stored: in.stored,
-		message: in.most, codec: in.opts.Codec, level: in.opts.Level, encoded: &in.encoded, at: g.at,
+		message: in.most, codec: in.opts.Codec, level: in.opts.Level, encoded: &in.encoded, at: g.at, apart: in.opts.KeepBatches,
 	}
 	if len(in.keys) > 0 {
 		e.order = &orderCheck{in.keys}
@@ -112,6 +112,7 @@ type builder struct {
 	made     int64               // plain bytes of batches made with dictionaries decoded, tries counted in
 	encoded  *atomic.Int64       // counts the plain bytes that were encoded
 	metadata []arrowipc.KeyValue // for the first batch made
+	apart    bool                // the batches made are never joined
 	out      []*Batch
 
 	order    *orderCheck // nil without an order
@@ -207,6 +208,7 @@ func (e *builder) append(plain *plainBatch, h arrowipc.RecordBatch, c compress.C
 		return err
 	}
 	b.metadata, e.metadata = e.metadata, nil
+	b.level, b.apart = e.level, e.apart
 	e.out = append(e.out, b)
 	if e.order == nil || e.orderErr != nil {
 		return nil

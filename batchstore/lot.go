@@ -178,14 +178,9 @@ func (l *lot) writeFile(m lender, number int, batches []*Batch, dicts []*Diction
 
 // writeTo hands the batch's facts and its body to a writer.
 func (b *Batch) writeTo(m lender, add func(segment.Facts, []byte) error) error {
-	mem, p := b.find() // not by open: this is no use of it
-	if mem == nil {
-		defer p.file.release()
-		v, err := b.store.read(m, b, p, []interval{{0, len(b.layout.Columns)}})
-		if err != nil {
-			return err
-		}
-		mem = v.mem
+	mem, err := b.store.peek(m, b)
+	if err != nil {
+		return err
 	}
 	defer mem.Release()
 	return add(segment.Facts{Header: b.header, Metadata: b.metadata, Decoded: b.decoded, Statistics: b.measured}, mem.block.B)

@@ -39,6 +39,18 @@ func (s *Store) openWhole(m lender, b *Batch) (view, error) {
 	return v, err
 }
 
+// peek is openWhole where it is no use of the batch: it neither comes back nor stays because of that. The caller releases
+// the body.
+func (s *Store) peek(m lender, b *Batch) (*resident, error) {
+	mem, p := b.find()
+	if mem != nil {
+		return mem, nil
+	}
+	defer p.file.release()
+	v, err := s.read(m, b, p, []interval{{0, len(b.layout.Columns)}})
+	return v.mem, err
+}
+
 // read reads columns of a batch's file; the caller holds it.
 func (s *Store) read(m lender, b *Batch, p *place, columns []interval) (view, error) {
 	parts := make([]part, len(columns))

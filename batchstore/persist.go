@@ -135,7 +135,7 @@ func (s *Store) recoverBatches(f *segmentFile) (out []*Batch, err error) {
 func (s *Store) filedBatch(l *arrowipc.Layout, facts segment.Facts, p *place) (*Batch, error) {
 	b := &Batch{
 		store: s, layout: l, header: facts.Header, codec: compress.Codec(facts.Header.Compression), metadata: facts.Metadata,
-		decoded: facts.Decoded, measured: facts.Statistics, size: facts.Body,
+		decoded: facts.Decoded, total: sum(facts.Decoded), measured: facts.Statistics, size: facts.Body,
 	}
 	b.stored = storedByNode(l, &b.header)
 	b.refs.Store(1)

@@ -87,7 +87,7 @@ func (s *Store) renumber(m lender, l *arrowipc.Layout, b *Batch, columns []renum
 	if err != nil {
 		return nil, err
 	}
-	renumbered.metadata = b.metadata
+	renumbered.metadata, renumbered.level, renumbered.apart = b.metadata, b.level, b.apart
 	return renumbered, nil
 }
 

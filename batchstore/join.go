@@ -1,0 +1,216 @@
+package batchstore
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"sync/atomic"
+
+	"github.com/flightcache/flightcache/arrowipc"
+	"github.com/flightcache/flightcache/batchstore/arena"
+	"github.com/flightcache/flightcache/compress"
+)
+
+// Joiner makes new batches out of runs of stored ones of one schema. It works on its caller's goroutine and not on the
+// workers, so that puts have these to themselves. It belongs to one goroutine.
+type Joiner struct {
+	store    *Store
+	schema   *arrowipc.Schema
+	layout   *arrowipc.Layout // its own
+	memory   lender
+	measurer *measurer
+	leaves   []leaf // of the layout's dictionaries
+
+	// The dictionaries of the run before: runs that follow each other mostly have the same. One reference each.
+	dicts  []*Dictionary
+	values map[int64]*dictionaryValues
+	blocks []arena.Block // what the values lie in
+
+	made    []*Batch // without references
+	written int64    // plain bytes of them
+}
+
+// Joiner prepares to join batches of this schema; what is made is charged to the claim (nil: to nobody, and it never
+// waits for room). The caller closes it.
+func (s *Store) Joiner(schema *arrowipc.Schema, c *Claim) *Joiner {
+	m := s.unclaimed()
+	if c != nil {
+		m = c.memory(c.class, false)
+	}
+	l := schema.Layout
+	return &Joiner{
+		store: s, schema: schema, layout: l, memory: m, measurer: newMeasurer(l), leaves: leaves(l.Columns, l.Dictionaries),
+	}
+}
+
+// Close gives back what the joiner kept between runs. The batches made may be moved to files from here on.
+func (j *Joiner) Close() {
+	j.forget()
+	j.store.files.joined(j.schema, j.made)
+	j.made = nil
+}
+
+// forget lets go of the dictionaries.
+func (j *Joiner) forget() {
+	for i := range j.blocks {
+		Free(&j.blocks[i])
+	}
+	for _, d := range j.dicts {
+		d.Release()
+	}
+	j.blocks, j.dicts, j.values = nil, nil, nil
+}
+
+// Written is the plain bytes of all batches made so far.
+func (j *Joiner) Written() int64 { return j.written }
+
+// Join makes one batch out of a run that [Store.Joins] found, or the fewest that the limits of a batch allow. They have the
+// same rows in the same order, under the codec of the run, measured anew. The run stays the caller's, who keeps it
+// retained; the caller owns one reference to each of the new batches. Errors are ErrMemory, compress.ErrCorrupt for a
+// damaged body, which names its place in the run, and the context's.
+func (j *Joiner) Join(ctx context.Context, run []*Batch) (out []*Batch, err error) {
+	var e *builder
+	var held []arena.Block
+	var bodies []*resident
+	defer func() {
+		if p := recover(); p != nil { // a fault of ours: it must not end the process
+			err = fmt.Errorf("%w: %v", errPanic, p)
+			j.store.opts.Panic(p, debug.Stack())
+		}
+		for i := range held {
+			Free(&held[i])
+		}
+		for _, x := range bodies {
+			x.Release()
+		}
+		if err != nil && e != nil {
+			for _, b := range e.out {
+				b.Release()
+			}
+			out = nil
+		}
+	}()
+	if err := j.dictionaries(run[0]); err != nil {
+		return nil, err
+	}
+	runs, level := j.runs(run), 0
+	for i, b := range run {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		stored, err := j.store.peek(j.memory, b)
+		if err == nil {
+			bodies = append(bodies, stored)
+			var block arena.Block
+			block, err = j.decode(b, runs[i].b, stored.block.B)
+			held = append(held, block)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("stored batch %d of %d: %w", i, len(run), err)
+		}
+		if b.codec != compress.None { // it has been decoded
+			bodies[len(bodies)-1].Release()
+			bodies = bodies[:len(bodies)-1]
+		}
+		level = max(level, b.level)
+	}
+	e = &builder{
+		store: j.store, memory: j.memory, columns: j.layout.Columns, dictionaries: j.values, measurer: j.measurer, stored: j.layout,
+		message: j.store.storedLimit(j.layout), codec: run[0].codec, level: level, encoded: new(atomic.Int64),
+	}
+	err = e.add(runs)
+	if err != nil {
+		return nil, err
+	}
+	for _, b := range e.out {
+		j.written += b.total
+		for _, d := range j.dicts {
+			d.Retain()
+		}
+		b.dicts = append([]*Dictionary(nil), j.dicts...)
+		b.mem.Load().block.Move(nil) // it is not the claim's any more
+	}
+	j.made = append(j.made, e.out...)
+	return e.out, nil
+}
+
+// runs are all rows of the batches, of which the buffers are still to be decoded.
+func (j *Joiner) runs(batches []*Batch) []run {
+	out := make([]run, len(batches))
+	for i, b := range batches {
+		out[i] = run{b: b.plain(), n: b.header.Rows}
+	}
+	return out
+}
+
+// decode gives a batch's plain buffers, and checks them as it does those that arrive: what is made of them is stored. They
+// lie in the block, which the caller frees, or, of a plain batch, in the body.
+func (j *Joiner) decode(b *Batch, plain *plainBatch, body []byte) (block arena.Block, err error) {
+	plain.bufs = sliceBuffers(body, b.header.Buffers)
+	if b.codec != compress.None {
+		if block, err = j.store.decodePlain(j.memory, plain, plain.bufs, b.codec); err != nil {
+			return block, err
+		}
+	}
+	if err := checkPlain(j.layout, plain); err != nil {
+		return block, fmt.Errorf("%w: %s", compress.ErrCorrupt, err.Error())
+	}
+	s := newSource(plain)
+	for _, x := range j.leaves {
+		if _, err := checkIndices(s, x, b.dicts[x.dictionary].values.header.Rows); err != nil {
+			return block, fmt.Errorf("%w: %s", compress.ErrCorrupt, err.Error())
+		}
+	}
+	return block, nil
+}
+
+// dictionaries decodes the dictionaries that a batch needs, which statistics look at.
+func (j *Joiner) dictionaries(b *Batch) error {
+	if len(b.dicts) == 0 || j.values != nil && sameDictionaries(b, &Batch{dicts: j.dicts}) {
+		return nil
+	}
+	j.forget()
+	values := make(map[int64]*dictionaryValues, len(b.dicts))
+	for i, d := range b.dicts {
+		l := j.layout.Dictionaries[i]
+		plain, block, err := j.store.decodeDictionary(j.memory, d)
+		if err != nil {
+			return err
+		}
+		j.blocks = append(j.blocks, block)
+		if err := checkPlain(l.Values, plain); err != nil {
+			return fmt.Errorf("dictionary %d: %w: %s", l.ID, compress.ErrCorrupt, err.Error())
+		}
+		v := newDictionaryValues(l.Values)
+		if plain.rows > 0 {
+			v = v.with(plain)
+		}
+		values[l.ID] = v
+	}
+	for _, d := range b.dicts {
+		d.Retain()
+	}
+	j.values, j.dicts = values, append([]*Dictionary(nil), b.dicts...)
+	return nil
+}
+
+// joined lets the batches that a joiner has made move to files. Of those that are gone already nothing is needed.
+func (f *files) joined(schema *arrowipc.Schema, batches []*Batch) {
+	if f == nil || len(batches) == 0 {
+		return
+	}
+	var there []*Batch
+	for _, b := range batches {
+		if b.hold() {
+			there = append(there, b)
+		}
+	}
+	number := 0
+	f.lots(f.nextPut(), &number, schema, there)
+	for _, b := range there {
+		if f.spill {
+			f.came(b)
+		}
+		b.Release()
+	}
+}
