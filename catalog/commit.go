@@ -166,7 +166,7 @@ func (p *Put) make(old *Generation, batches []Batch, codec string, order *Order,
 		m.pinned = *p.Pin
 	}
 	if old == nil || p.mode != Append {
-		g.lineage = &lineage{}
+		g.lineage = &lineage{family: &family{}}
 		g.Order = order
 		g.Batches = slices.Clone(batches) // the caller's list may have room behind it, into which an append would write
 		m.counted = g.add(t)
@@ -188,7 +188,7 @@ func (p *Put) make(old *Generation, batches []Batch, codec string, order *Order,
 	g.Order = old.Order.then(order)
 	copy(g.Nodes, old.Nodes)
 	copy(g.Statistics, old.Statistics)
-	g.Rows, g.Decoded, g.Stored = old.Rows, old.Decoded, old.Stored
+	g.Rows, g.Decoded, g.Stored, g.small = old.Rows, old.Decoded, old.Stored, old.small
 	g.Dictionaries, g.known = maps.Clone(old.Dictionaries), old.known // nobody asks the old one again, if this is published
 	m.counted = g.add(t)
 	return m
@@ -210,7 +210,7 @@ func (m *making) publish() {
 		c.remove(g.Dataset)
 	case m.put.mode != Append:
 		c.leases.supersede(m.old)
-		c.evictions.leave(m.old)
+		c.evictions.leave(m.old, m.old.Stored)
 	}
 	g.state.pinned.Store(m.pinned)
 	c.install(g)

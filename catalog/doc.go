@@ -12,7 +12,8 @@
 // # Invariants
 //
 //   - A [Generation] never changes once it has been published, and its id is never used twice: it is a random instance
-//     id and a counter.
+//     id and a counter. A compaction publishes another layout of it, under the same id: the same rows in other batches.
+//     Who holds a layout goes on with it.
 //   - A generation's totals are those of its batches; they are added up at commit, so that reading them costs the same
 //     for one batch and for ten thousand.
 //   - Generations share batches: an append makes a new list, not new bytes. A batch is retained once by each generation

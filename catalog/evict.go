@@ -54,11 +54,17 @@ func (e *evictions) arrive(name string) {
 	e.mu.Unlock()
 }
 
-// leave notes that a generation is its dataset's no more, and not because one was made of it that has its batches. Its
-// bytes are on their way until its last reference is gone; the catalogue's own has not been released.
-func (e *evictions) leave(g *Generation) {
-	g.gone = append(g.gone, &e.leaving)
-	e.leaving.Add(g.Stored)
+// gone is bytes of a generation that are counted until its last reference goes.
+type gone struct {
+	in    *atomic.Int64
+	bytes int64
+}
+
+// leave notes that a generation is its dataset's no more, and that so many of its stored bytes are in no newer one. These
+// are on their way until its last reference is gone; the catalogue's own has not been released.
+func (e *evictions) leave(g *Generation, bytes int64) {
+	g.gone = append(g.gone, gone{&e.leaving, bytes})
+	e.leaving.Add(bytes)
 }
 
 // remove forgets a dataset's place in the order.
@@ -117,7 +123,7 @@ func (c *Catalog) Evict(n int64, keep func(dataset string) bool, why string) (na
 // evict takes a dataset out and remembers it. The lock is held; the caller then releases the generation without it.
 func (c *Catalog) evict(name, why string) *Generation {
 	g := c.remove(name)
-	g.gone = append(g.gone, &c.evictions.evicted)
+	g.gone = append(g.gone, gone{&c.evictions.evicted, g.Stored})
 	c.evictions.evicted.Add(g.Stored)
 	c.evictions.graves.Add(name, grave{c.now(), why})
 	c.evictions.count.Add(1)

@@ -24,6 +24,8 @@ type Batch interface {
 	EachDictionary(f func(key any, id, decoded, stored int64))
 	// Statistics are those of the row columns of the schema's layout, in the order of arrowipc.RowColumns. Not to be modified.
 	Statistics() []statistics.Column
+	// Small tells whether the store would join the batch with one that follows and is small too.
+	Small() bool
 	// Retain adds a reference, Release drops one; the payload goes with the last.
 	Retain()
 	Release()
@@ -61,10 +63,12 @@ type NodeFacts = struct {
 	Nulls   int64
 }
 
-// Generation is one immutable state of a dataset. Whoever acquired it may read all of it until Release.
+// Generation is one immutable state of a dataset, under one layout: the rows of a generation are always the same, the
+// batches that they lie in are those of a layout. Whoever acquired it may read all of it until Release.
 type Generation struct {
 	Dataset string           // the dataset's name, segments joined by "/"
 	ID      string           // unique for all time
+	Layout  uint64           // how often Compact has made another list of batches of it
 	Schema  *arrowipc.Schema // of the stored batches
 	Batches []Batch          // in row order; not to be modified
 	Codec   string           // the codec the newest put asked for; batches record their own
@@ -88,11 +92,12 @@ type Generation struct {
 
 	refs atomic.Int64
 
-	gone    []*atomic.Int64 // counts its stored bytes from when it is no dataset's any more until its last reference goes
-	state   *state          // of the dataset
-	lineage *lineage        // by appends
-	number  uint64          // of its commit: later ones have larger numbers
-	leases  int             // that hold it; guarded by leases.mu
+	gone    []gone   // from when it is no dataset's any more until its last reference goes
+	state   *state   // of the dataset
+	lineage *lineage // by appends
+	number  uint64   // of its commit: later ones have larger numbers
+	leases  int      // that hold it; guarded by leases.mu
+	small   int      // batches that are
 
 	// facts is the JSON of the generation's totals: the same for every caller, so it is made once.
 	factsOnce sync.Once
@@ -133,8 +138,8 @@ func (g *Generation) acquire() bool {
 func (g *Generation) Release() {
 	switch n := g.refs.Add(-1); {
 	case n == 0:
-		for _, counted := range g.gone {
-			counted.Add(-g.Stored)
+		for _, x := range g.gone {
+			x.in.Add(-x.bytes)
 		}
 		for _, b := range g.Batches {
 			b.Release()
@@ -147,6 +152,7 @@ func (g *Generation) Release() {
 // totals are sums over batches.
 type totals struct {
 	rows, decoded, stored int64
+	small                 int
 	nodes                 []NodeFacts
 	statistics            []statistics.Column // by row column
 	dictionaries          []dictionary        // each once
@@ -164,6 +170,9 @@ func addUp(batches []Batch, l *arrowipc.Layout, columns []arrowipc.RowColumn) to
 	for _, b := range batches {
 		t.rows += b.Rows()
 		t.stored += b.StoredBytes()
+		if b.Small() {
+			t.small++
+		}
 		for i := range t.nodes {
 			f := b.Node(i)
 			t.nodes[i].Decoded += f.Decoded
@@ -189,6 +198,7 @@ func (g *Generation) add(t totals) (counted []any) {
 	g.Rows += t.rows
 	g.Decoded += t.decoded
 	g.Stored += t.stored
+	g.small += t.small
 	for i, f := range t.nodes {
 		g.Nodes[i].Decoded += f.Decoded
 		g.Nodes[i].Stored += f.Stored
@@ -198,19 +208,26 @@ func (g *Generation) add(t totals) (counted []any) {
 		g.Statistics[i].Merge(c, statistics.ClassOf(g.RowColumns[i].Column.Field))
 	}
 	for _, d := range t.dictionaries {
-		if g.known[d.key] {
-			continue
+		if g.count(d) {
+			counted = append(counted, d.key)
 		}
-		g.known[d.key] = true
-		counted = append(counted, d.key)
-		f := g.Dictionaries[d.id]
-		f.Decoded += d.decoded
-		f.Stored += d.stored
-		f.MaxDecoded = max(f.MaxDecoded, d.decoded)
-		f.MaxStored = max(f.MaxStored, d.stored)
-		g.Dictionaries[d.id] = f
-		g.Decoded += d.decoded
-		g.Stored += d.stored
 	}
 	return counted
+}
+
+// count counts a dictionary, unless it has been, and tells whether it did.
+func (g *Generation) count(d dictionary) bool {
+	if g.known[d.key] {
+		return false
+	}
+	g.known[d.key] = true
+	f := g.Dictionaries[d.id]
+	f.Decoded += d.decoded
+	f.Stored += d.stored
+	f.MaxDecoded = max(f.MaxDecoded, d.decoded)
+	f.MaxStored = max(f.MaxStored, d.stored)
+	g.Dictionaries[d.id] = f
+	g.Decoded += d.decoded
+	g.Stored += d.stored
+	return true
 }

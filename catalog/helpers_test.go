@@ -21,6 +21,7 @@ type fakeBatch struct {
 	id           int
 	rows         int64
 	stored       int64
+	large        bool
 	nodes        []NodeFacts
 	refs         atomic.Int64
 }
@@ -52,6 +53,8 @@ func (b *fakeBatch) EachDictionary(f func(key any, id, decoded, stored int64)) {
 		f(d.Key, d.ID, d.Decoded, d.Stored)
 	}
 }
+
+func (b *fakeBatch) Small() bool { return !b.large }
 
 func (b *fakeBatch) Statistics() []statistics.Column { return b.statistics }
 

@@ -30,14 +30,6 @@ type leases struct {
 	bytes int64 // of what only leases keep
 }
 
-// lineage is a generation and those that appends made of it. Their batches are the first of the newest one's, so that a
-// lease on one of them keeps nothing else while the newest is its dataset's.
-type lineage struct {
-	over   bool          // replaced or dropped
-	leased []*Generation // those with leases, in order of their making
-	bytes  int64         // of what only leases keep
-}
-
 // Lease takes a lease on a generation that the caller holds, for so long from now. There is none (false) where the period
 // is not positive, and where leases are at one of the bounds that Options set.
 func (c *Catalog) Lease(g *Generation, period time.Duration) (Lease, bool) {
@@ -47,11 +39,7 @@ func (c *Catalog) Lease(g *Generation, period time.Duration) (Lease, bool) {
 	s := &c.leases
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	more := int64(0) // what the lease alone would keep
-	if g.lineage.over {
-		more = max(0, g.Stored-g.lineage.bytes)
-	}
-	if len(s.byID) >= c.maxLeases || s.bytes > c.maxLeasedBytes-more || !g.acquire() {
+	if len(s.byID) >= c.maxLeases || s.bytes > c.maxLeasedBytes-g.lineage.more(g) || !g.acquire() {
 		return Lease{}, false
 	}
 	l := &lease{g: g, period: period, expires: c.now().Add(period)}
@@ -78,25 +66,6 @@ func byNumber(g *Generation, number uint64) int {
 		return 1
 	}
 	return 0
-}
-
-// recount sees anew what only leases keep of a generation's lineage: the longest list, which has all others in it.
-func (s *leases) recount(g *Generation) {
-	n := int64(0)
-	if l := g.lineage.leased; g.lineage.over && len(l) > 0 {
-		n = l[len(l)-1].Stored
-	}
-	s.bytes += n - g.lineage.bytes
-	g.state.leasedBytes += n - g.lineage.bytes
-	g.lineage.bytes = n
-}
-
-// supersede tells that a generation and those before it are their dataset's no more.
-func (s *leases) supersede(g *Generation) {
-	s.mu.Lock()
-	g.lineage.over = true
-	s.recount(g)
-	s.mu.Unlock()
 }
 
 // running gives a lease on a generation of this id whose time has not come. ErrLeaseEnded. The lock is held.

@@ -71,7 +71,7 @@ func (c *Catalog) remove(name string) *Generation {
 		c.deadlines.remove(&g.state.expiry)
 		c.leases.supersede(g)
 		c.evictions.remove(name)
-		c.evictions.leave(g)
+		c.evictions.leave(g, g.Stored)
 	}
 	return g
 }

@@ -22,12 +22,15 @@ type lifetimes struct {
 	schema *arrowipc.Schema
 
 	datasets map[string]*modelDataset
+	epoch    int
+	held     []modelHeld
 	leases   []modelLease
 	open     []*modelTransaction
 	all      []*fakeBatch
 }
 
 type modelDataset struct {
+	epoch   int // another after each replacement and each compaction
 	batches []*fakeBatch
 	expires time.Time
 }
@@ -35,7 +38,15 @@ type modelDataset struct {
 type modelLease struct {
 	Lease
 	generation string
+	layout     uint64
 	batches    []*fakeBatch
+}
+
+// modelHeld is a generation that a reader holds.
+type modelHeld struct {
+	g       *Generation
+	epoch   int
+	batches []*fakeBatch
 }
 
 type modelTransaction struct {
@@ -61,9 +72,19 @@ func (m *lifetimes) live(name string) *modelDataset {
 }
 
 func (m *lifetimes) published(name string, mode Mode, fakes []*fakeBatch, ttl time.Duration) {
-	next := &modelDataset{batches: fakes}
+	m.epoch++
+	next := &modelDataset{epoch: m.epoch, batches: fakes}
+	defer func() {
+		g, err := m.c.Current(name)
+		if err != nil {
+			m.t.Fatal(err)
+		}
+		m.sized(g, next.batches)
+		g.Release()
+	}()
 	if old := m.live(name); old != nil && mode == Append {
 		next.batches, next.expires = append(slices.Clone(old.batches), fakes...), old.expires
+		next.epoch = old.epoch
 	}
 	if ttl > 0 {
 		next.expires = m.now.Add(ttl)
@@ -75,6 +96,11 @@ func (m *lifetimes) put() {
 	name, mode := m.name(), rapid.SampledFrom([]Mode{Replace, Append}).Draw(m.t, "mode")
 	ttl := time.Duration(rapid.IntRange(0, 3).Draw(m.t, "ttl")) * time.Second
 	fakes, list := m.fresh()
+	if d := m.live(name); d != nil && mode == Append {
+		m.encode(fakes[0], d.batches)
+	} else {
+		m.encode(fakes[0], nil)
+	}
 	p, err := m.c.Begin(name, mode, m.schema)
 	if err != nil {
 		m.t.Fatal(err)
@@ -88,7 +114,13 @@ func (m *lifetimes) put() {
 	m.published(name, mode, fakes, ttl)
 }
 
+// lease takes a lease on the newest generation of a dataset, or on one that is held.
 func (m *lifetimes) lease() {
+	if len(m.held) > 0 && m.one(3) == 0 {
+		h := m.held[m.one(len(m.held))]
+		m.leased(h.g, h.batches)
+		return
+	}
 	name := m.name()
 	g, err := m.c.Current(name)
 	d := m.live(name)
@@ -99,11 +131,20 @@ func (m *lifetimes) lease() {
 		return
 	}
 	defer g.Release()
+	m.leased(g, d.batches)
+}
+
+func (m *lifetimes) leased(g *Generation, batches []*fakeBatch) {
+	_, before := m.c.Leases()
+	more := g.lineage.more(g)
 	l, ok := m.c.Lease(g, time.Duration(rapid.IntRange(1, 3).Draw(m.t, "period"))*time.Second)
 	if !ok {
 		m.t.Fatal("no lease")
 	}
-	m.leases = append(m.leases, modelLease{l, g.ID, d.batches})
+	if _, after := m.c.Leases(); after-before != more {
+		m.t.Fatalf("a lease keeps %d bytes more, said to be %d", after-before, more)
+	}
+	m.leases = append(m.leases, modelLease{l, g.ID, g.Layout, batches})
 }
 
 // one draws the place of one of n, of which there is at least one.
@@ -223,13 +264,16 @@ func (m *lifetimes) check(*rapid.T) {
 		if err != nil {
 			m.t.Fatal(err)
 		}
-		keep(g.ID, d.batches)
+		keep(fmt.Sprint(g.ID, g.Layout), d.batches)
 		g.Release()
 	}
+	for _, h := range m.held {
+		keep(fmt.Sprint(h.g.ID, h.g.Layout), h.batches)
+	}
 	for _, l := range m.leases {
-		keep(l.generation, l.batches)
+		keep(fmt.Sprint(l.generation, l.layout), l.batches)
 		g, err := m.c.Leased(l.ID, l.generation)
-		if err != nil || len(g.Batches) != len(l.batches) {
+		if err != nil || g.Layout != l.layout || len(g.Batches) != len(l.batches) {
 			m.t.Fatalf("leased: %v", err)
 		}
 		g.Release()
@@ -245,10 +289,13 @@ func (m *lifetimes) check(*rapid.T) {
 			m.t.Fatalf("batch %d has %d references, want %d", b.id, got, len(keepers[b]))
 		}
 	}
-	seen := map[*fakeBatch]bool{}
+	seen := map[any]bool{}
 	for _, d := range m.datasets {
 		for _, b := range d.batches {
 			seen[b] = true
+			for _, x := range b.dictionaries {
+				seen[x.Key] = true
+			}
 		}
 	}
 	for _, l := range m.leases {
@@ -256,6 +303,12 @@ func (m *lifetimes) check(*rapid.T) {
 			if !seen[b] {
 				seen[b] = true
 				only += b.stored
+			}
+			for _, x := range b.dictionaries {
+				if !seen[x.Key] {
+					seen[x.Key] = true
+					only += x.Stored
+				}
 			}
 		}
 	}
@@ -278,7 +331,7 @@ func TestLifetimesModel(t *testing.T) {
 			return func(t *rapid.T) { m.t = t; f() }
 		}
 		t.Repeat(map[string]func(*rapid.T){
-			"": m.check, "put": step(m.put), "lease": step(m.lease), "renew": step(m.renew), "cancel": step(m.cancel),
+			"": m.check, "hold": step(m.hold), "let go": step(m.letGo), "compact": step(m.compact), "put": step(m.put), "lease": step(m.lease), "renew": step(m.renew), "cancel": step(m.cancel),
 			"begin": step(m.begin), "stage": step(m.stage), "commit": step(m.commit), "tick": step(m.tick),
 			"drop": step(func() {
 				name := m.name()
@@ -289,6 +342,12 @@ func TestLifetimesModel(t *testing.T) {
 			}),
 		})
 		m.c.Clear()
+		for _, h := range m.held {
+			h.g.Release()
+		}
+		if n := m.c.evictions.leaving.Load(); n != 0 {
+			t.Fatalf("%d bytes are said to be on their way", n)
+		}
 		for _, b := range m.all {
 			if n := b.refs.Load(); n != 0 {
 				t.Fatalf("batch %d is left with %d references", b.id, n)

@@ -34,6 +34,7 @@ func (b *countedBatch) ask() {
 func (b *countedBatch) Rows() int64                     { b.ask(); return b.rows }
 func (b *countedBatch) StoredBytes() int64              { b.ask(); return 8 }
 func (b *countedBatch) Node(i int) catalog.NodeFacts    { b.ask(); return b.nodes[i] }
+func (b *countedBatch) Small() bool                     { b.ask(); return true }
 func (b *countedBatch) Retain()                         { b.ask() }
 func (b *countedBatch) Statistics() []statistics.Column { b.ask(); return b.statistics }
 
