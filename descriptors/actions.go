@@ -15,13 +15,14 @@ const (
 	ActionPin         = "pin"
 	ActionUnpin       = "unpin"
 	ActionEvict       = "evict"
+	ActionCompact     = "compact"
 	ActionBegin       = "begin"
 	ActionCommit      = "commit"
 	ActionAbort       = "abort"
 )
 
 // Action is the request of one DoAction: a [Drop], a [Describe], a [ServerStats], a [Statistics], a [Pin], an [Unpin], an [Evict], a
-// [Begin], a [Commit] or an [Abort].
+// [Compact], a [Begin], a [Commit] or an [Abort].
 type Action interface {
 	// ActionName returns the action's type as DoAction has it.
 	ActionName() string
@@ -140,8 +141,8 @@ type actionRow struct {
 	parse     func(body []byte, what string, limits Limits) (Action, error)
 }
 
-// supported says whether the action is taken. One without a parser is part of the grammar and not supported yet.
-func (a actionRow) supported() bool { return a.parse != nil }
+// supported says whether the action is taken: every one is.
+func (a actionRow) supported() bool { return true }
 
 func (a actionRow) word() string { return a.name }
 
@@ -153,10 +154,10 @@ var actions = []actionRow{
 	actionOf(ActionPin, "Let eviction leave a dataset alone.", pinKeys),
 	actionOf(ActionUnpin, "Let eviction take a dataset again.", unpinKeys),
 	actionOf(ActionEvict, "Evict a dataset now.", evictKeys),
+	actionOf(ActionCompact, "Join the small batches of a dataset.", compactKeys),
 	actionOf(ActionBegin, "Begin a transaction of puts.", beginKeys),
 	actionOf(ActionCommit, "Make the puts of a transaction visible at once.", commitKeys),
 	actionOf(ActionAbort, "Discard the puts of a transaction.", abortKeys),
-	{name: "compact"},
 }
 
 func actionOf[A Action](name, doc string, keys []key[A]) actionRow {
@@ -186,15 +187,13 @@ type ActionInfo struct {
 func Actions() []ActionInfo {
 	var infos []ActionInfo
 	for _, a := range actions {
-		if a.supported() {
-			infos = append(infos, ActionInfo{Name: a.name, Doc: a.doc, Keys: slices.Clone(a.keys)})
-		}
+		infos = append(infos, ActionInfo{Name: a.name, Doc: a.doc, Keys: slices.Clone(a.keys)})
 	}
 	return infos
 }
 
 // ParseAction returns the action of this name and body, under [DefaultLimits]. The body is one JSON object; an empty
-// body is {}. The error is ErrNotYet for an action or key that is not supported yet, else ErrBadCommand (with
+// body is {}. The error is ErrNotYet for a key that is not supported yet, else ErrBadCommand (with
 // ErrBadName where that is the reason). Flight's own actions, whose bodies are protobuf, are unknown here. Nothing of
 // body is kept.
 func ParseAction(name string, body []byte) (Action, error) {
@@ -206,9 +205,6 @@ func (l Limits) ParseAction(name string, body []byte) (Action, error) {
 	i := slices.IndexFunc(actions, func(a actionRow) bool { return a.name == name })
 	if i < 0 {
 		return nil, fmt.Errorf("%w: unknown action %s; %s", ErrBadCommand, quote(name), hint(name, "actions", actions))
-	}
-	if !actions[i].supported() {
-		return nil, fmt.Errorf("action %q %w", name, ErrNotYet)
 	}
 	if len(bytes.TrimSpace(body)) == 0 {
 		body = []byte("{}")

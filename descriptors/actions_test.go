@@ -29,6 +29,7 @@ func TestParseActionTakes(t *testing.T) {
 		{"pin", `{"dataset":"x"}`, Pin{Dataset: "x"}, `{"dataset":"x"}`},
 		{"unpin", `{"dataset":"x"}`, Unpin{Dataset: "x"}, `{"dataset":"x"}`},
 		{"evict", `{"dataset":"x"}`, Evict{Dataset: "x"}, `{"dataset":"x"}`},
+		{"compact", `{"dataset":"x"}`, Compact{Dataset: "x"}, `{"dataset":"x"}`},
 		{"begin", `{"dataset":"x"}`, Begin{Dataset: "x"}, `{"dataset":"x"}`},
 		{"begin", `{"ttl":86400,"mode":"append","dataset":"x"}`, Begin{Dataset: "x", Mode: ModeAppend, TTL: MaxTransactionTTL},
 			`{"dataset":"x","mode":"append","ttl":86400}`},
@@ -70,6 +71,8 @@ func TestParseActionRefuses(t *testing.T) {
 		{"server_stats", `null`, "want a JSON object, got null"},
 		{"server_stats", `[]`, "want a JSON object, got a list"},
 		{"pin", `{}`, `key "dataset" is missing`},
+		{"compact", `{}`, `key "dataset" is missing`},
+		{"compact", `{"dataset":"x","all":true}`, `unknown key "all"`},
 		{"unpin", `{"dataset":"x","ttl":1}`, `unknown key "ttl"`},
 		{"begin", `{}`, `key "dataset" is missing`},
 		{"begin", `{"dataset":"x","mode":"upsert"}`, "mode: want one of replace, append, create"},
@@ -80,7 +83,7 @@ func TestParseActionRefuses(t *testing.T) {
 		{"commit", `{"dataset":"x","transaction":"t","puts":["p","q","p"]}`, `puts[2]: the put "p" is listed twice`},
 		{"commit", `{"dataset":"x","transaction":"t","puts":["p"`, "ends too early"},
 		{"abort", `{}`, `key "transaction" is missing`},
-		{"delete", `{}`, `unknown action "delete"; the actions are drop, describe, server_stats, statistics, pin, unpin, evict, begin, commit, abort`},
+		{"delete", `{}`, `unknown action "delete"; the actions are drop, describe, server_stats, statistics, pin, unpin, evict, compact, begin, commit, abort`},
 		{"descripe", `{}`, `unknown action "descripe"; did you mean "describe"?`},
 		{"", `{}`, `unknown action ""`},
 		{"CancelFlightInfo", ``, "unknown action"},
@@ -95,16 +98,9 @@ func TestParseActionRefuses(t *testing.T) {
 	checkRefused(t, err, ErrBadCommand, "15 bytes; at most 14")
 }
 
-func TestParseActionNotYet(t *testing.T) {
-	for _, name := range []string{"compact"} {
-		_, err := ParseAction(name, []byte(`{"dataset":"x"}`))
-		checkRefused(t, err, ErrNotYet, `action "`+name+`" is not yet supported by this server`)
-	}
-}
-
 func TestActionsListsWhatParses(t *testing.T) {
 	infos := Actions()
-	if len(infos) != 10 {
+	if len(infos) != 11 {
 		t.Errorf("%d actions: %+v", len(infos), infos)
 	}
 	for _, info := range infos {

@@ -72,6 +72,7 @@
 //	pin           dataset (required)
 //	unpin         dataset (required)
 //	evict         dataset (required)
+//	compact       dataset (required)
 //	begin         dataset (required), mode (as in puts), ttl (seconds, 1 to 86400)
 //	commit        dataset (required), transaction (required), puts (a list of put_ids, none twice)
 //	abort         dataset, transaction (required)

@@ -16,8 +16,8 @@ const (
 	macBytes = 16
 
 	// ticketExtraBytes is the allowance of an opaque ticket beside its command: form, check code, generation, and
-	// five varints.
-	ticketExtraBytes = 1 + macBytes + MaxGenerationBytes + 5*binary.MaxVarintLen64
+	// six varints.
+	ticketExtraBytes = 1 + macBytes + MaxGenerationBytes + 6*binary.MaxVarintLen64
 )
 
 // Sealer writes and reads opaque tickets. Its check code keeps a client from making one up or changing one; it hides
@@ -31,6 +31,7 @@ const (
 //	uvarint  first batch
 //	uvarint  last batch + 1, so that 0 stands for ToEnd
 //	uvarint  lease id
+//	uvarint  layout of the generation, left out if it is 0
 //	16 bytes the front of HMAC-SHA256 over all of the above
 type Sealer struct {
 	key [KeyBytes]byte
@@ -52,6 +53,9 @@ func (s *Sealer) Seal(t Ticket) []byte {
 	raw = binary.AppendUvarint(raw, uint64(t.FirstBatch))
 	raw = binary.AppendUvarint(raw, uint64(t.LastBatch+1))
 	raw = binary.AppendUvarint(raw, t.LeaseID)
+	if t.Layout != 0 {
+		raw = binary.AppendUvarint(raw, t.Layout)
+	}
 	return append(raw, s.mac(raw)...)
 }
 
@@ -104,11 +108,15 @@ func openBody(body []byte, limits Limits) (Ticket, error) {
 	first := r.number("first batch", math.MaxInt32)
 	end := r.number("last batch", math.MaxInt32+1)
 	lease := r.number("lease", math.MaxUint64)
+	layout := uint64(0)
+	if len(r.rest) > 0 {
+		layout = r.number("layout", math.MaxUint64)
+	}
 	switch {
 	case r.err != nil:
 		return Ticket{}, r.err
 	case len(r.rest) > 0:
-		return Ticket{}, fmt.Errorf("%d bytes follow the lease", len(r.rest))
+		return Ticket{}, fmt.Errorf("%d bytes follow the layout", len(r.rest))
 	case len(generation) > MaxGenerationBytes:
 		return Ticket{}, fmt.Errorf("the generation has %d bytes", len(generation))
 	case end != 0 && end-1 < first:
@@ -120,7 +128,7 @@ func openBody(body []byte, limits Limits) (Ticket, error) {
 	}
 	return Ticket{
 		Command: c, Generation: string(generation),
-		FirstBatch: int(first), LastBatch: int(int64(end) - 1), LeaseID: lease,
+		FirstBatch: int(first), LastBatch: int(int64(end) - 1), LeaseID: lease, Layout: layout,
 	}, nil
 }
 

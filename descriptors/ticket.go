@@ -18,6 +18,9 @@ type Ticket struct {
 	// Generation is the generation that the ticket is bound to; "" is the newest at the time of the read. It differs from
 	// Command.Generation when the read asked for the newest and GetFlightInfo chose it.
 	Generation string
+	// Layout is that of the generation which the batches of the range are counted in: the same rows may lie in others when
+	// the ticket is used.
+	Layout uint64
 	// FirstBatch and LastBatch are the range of stored batches, the last excluded; LastBatch may be ToEnd.
 	FirstBatch, LastBatch int
 	// LeaseID is the lease that the ticket reads under; 0 is none.

@@ -20,6 +20,8 @@ func TestParseTicketForms(t *testing.T) {
 		Command:    ReadCommand{Dataset: "sales/2024", Columns: []Column{{Name: "a"}}, Limit: int64p(9)},
 		Generation: "3f-12", FirstBatch: 4, LastBatch: 7, LeaseID: math.MaxUint64,
 	}
+	relaid := sealed
+	relaid.Layout = math.MaxUint64
 	for _, c := range []struct {
 		raw  string
 		want Ticket
@@ -29,6 +31,7 @@ func TestParseTicketForms(t *testing.T) {
 		{`{"dataset":"x","columns":[]}`, Ticket{Command: ReadCommand{Dataset: "x", Columns: []Column{}}, LastBatch: ToEnd}},
 		{`{"dataset":"x","generation":"g"}`, Ticket{Command: ReadCommand{Dataset: "x", Generation: "g"}, Generation: "g", LastBatch: ToEnd}},
 		{string(testSealer.Seal(sealed)), sealed},
+		{string(testSealer.Seal(relaid)), relaid},
 	} {
 		got, err := ParseTicket([]byte(c.raw), testSealer)
 		if err != nil || !reflect.DeepEqual(got, c.want) {
@@ -70,6 +73,10 @@ func TestTicketVersion1(t *testing.T) {
 	want := "01" + "0f" + hex.EncodeToString([]byte(`{"dataset":"x"}`)) + "02" + "6731" + "ac02" + "00" + "05"
 	if got := hex.EncodeToString(raw[:len(raw)-macBytes]); got != want {
 		t.Errorf("body\n got %s\nwant %s", got, want)
+	}
+	raw = testSealer.Seal(Ticket{Command: ReadCommand{Dataset: "x"}, Generation: "g1", Layout: 2, FirstBatch: 300, LastBatch: ToEnd, LeaseID: 5})
+	if got := hex.EncodeToString(raw[:len(raw)-macBytes]); got != want+"02" {
+		t.Errorf("body with a layout\n got %s\nwant %s", got, want+"02")
 	}
 }
 
@@ -123,7 +130,8 @@ func TestAuthenticBodiesAreCheckedToo(t *testing.T) {
 		{command + "\x00\x00" + number(1<<31+1) + "\x00", "last batch is cut short or out of range"},
 		{command + "\x00\x05" + number(5) + "\x00", "the last batch 4 is before the first 5"},
 		{command + "\x00\x00\x00", "lease is cut short"},
-		{command + "\x00\x00\x00\x00x", "1 bytes follow the lease"},
+		{command + "\x00\x00\x00\x00\xff", "layout is cut short"},
+		{command + "\x00\x00\x00\x00\x07x", "1 bytes follow the layout"},
 		{command + number(256) + strings.Repeat("g", 256) + "\x00\x00\x00", "generation has 256 bytes"},
 		{number(2) + "{}" + "\x00\x00\x00\x00", `key "dataset" is missing`},
 		{"\x00\x00\x00\x00\x00", "it is empty"},
@@ -159,7 +167,7 @@ func TestLargestCommandFitsATicket(t *testing.T) {
 		t.Fatalf("the command has %d bytes", n)
 	}
 	ticket := Ticket{Command: command, Generation: strings.Repeat("g", MaxGenerationBytes),
-		FirstBatch: math.MaxInt32, LastBatch: math.MaxInt32, LeaseID: math.MaxUint64}
+		FirstBatch: math.MaxInt32, LastBatch: math.MaxInt32, LeaseID: math.MaxUint64, Layout: math.MaxUint64}
 	got, err := testSealer.Open(testSealer.Seal(ticket))
 	if err != nil || !reflect.DeepEqual(got, ticket) {
 		t.Errorf("it does not open: %v", err)
@@ -174,6 +182,7 @@ func TestTicketRoundTrip(t *testing.T) {
 			FirstBatch: rapid.IntRange(0, math.MaxInt32).Draw(t, "first"),
 			LastBatch:  ToEnd,
 			LeaseID:    rapid.Uint64().Draw(t, "lease"),
+			Layout:     rapid.Uint64().Draw(t, "layout"),
 		}
 		if rapid.Bool().Draw(t, "bounded") {
 			ticket.LastBatch = rapid.IntRange(ticket.FirstBatch, math.MaxInt32).Draw(t, "last")
