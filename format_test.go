@@ -177,6 +177,7 @@ func serve(t *testing.T) *grpc.ClientConn {
 	}
 	t.Cleanup(func() {
 		server.GracefulStop()
+		service.Close()
 		if err := errors.Join(conn.Close(), <-served); err != nil {
 			t.Error(err)
 		}

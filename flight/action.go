@@ -77,11 +77,15 @@ func (s *Server) act(ctx context.Context, c *call, action descriptors.Action) ([
 	case descriptors.Evict:
 		c.dataset = string(a.Dataset)
 		return s.evict(ctx, a)
+	case descriptors.Compact:
+		c.dataset = string(a.Dataset)
+		return s.compactAction(ctx, a)
 	case descriptors.Begin:
 		c.dataset = string(a.Dataset)
 		return s.begin(a)
 	case descriptors.Commit:
 		c.dataset = string(a.Dataset)
+		defer s.compactor.grown(c.dataset)
 		return s.catalog.CommitTransaction(ctx, c.dataset, a.Transaction, a.Puts)
 	case descriptors.Abort:
 		c.dataset = string(a.Dataset)

@@ -79,13 +79,13 @@ func TestListedActionsAreDone(t *testing.T) {
 	}
 	slices.Sort(listed)
 	want := []string{
-		"CancelFlightInfo", "RenewFlightEndpoint", "abort", "begin", "commit", "describe", "drop", "evict", "pin", "server_stats",
+		"CancelFlightInfo", "RenewFlightEndpoint", "abort", "begin", "commit", "compact", "describe", "drop", "evict", "pin", "server_stats",
 		"statistics", "unpin",
 	}
 	if !slices.Equal(listed, want) {
 		t.Errorf("listed %q, want %q", listed, want)
 	}
-	for _, name := range []string{"pin", "unpin", "begin", "describe", "server_stats", "statistics", "drop"} {
+	for _, name := range []string{"pin", "unpin", "compact", "begin", "describe", "server_stats", "statistics", "drop"} {
 		if err := f.action(name, `{"dataset":"d"}`, new(any)); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -101,7 +101,6 @@ func TestActionsThatAreNot(t *testing.T) {
 	}{
 		"unknown":       {"dropp", "", codes.InvalidArgument, `"drop"`},
 		"no name":       {"", "", codes.InvalidArgument, "unknown action"},
-		"later":         {"compact", "", codes.Unimplemented, `"compact"`},
 		"no dataset":    {"drop", "", codes.InvalidArgument, `"dataset" is missing`},
 		"no JSON":       {"drop", "d", codes.InvalidArgument, "JSON"},
 		"unknown key":   {"describe", `{"dataset":"d","x":1}`, codes.InvalidArgument, `"x"`},

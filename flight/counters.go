@@ -17,6 +17,9 @@ type counts struct {
 	bytesIn, bytesOut          atomic.Int64
 	bytesEncoded, bytesDecoded atomic.Int64
 	batchesSent, batchesPruned atomic.Int64
+
+	compactions, bytesCompacted     atomic.Int64 // layouts made, and plain bytes written for them
+	batchesCompacted, batchesJoined atomic.Int64 // stored batches that were joined, and that they became
 }
 
 // counters are the server's counts and those of each dataset that exists.
@@ -70,9 +73,15 @@ type statsJSON struct {
 	BytesDecoded  int64  `json:"bytes_decoded"`
 	BatchesSent   int64  `json:"batches_sent"`
 	BatchesPruned int64  `json:"batches_pruned"`
-	ChargedBytes  int64  `json:"charged_bytes"`
-	Leases        int    `json:"leases"`
-	LeasedBytes   int64  `json:"leased_bytes"`
+
+	Compactions      int64 `json:"compactions"`
+	BatchesCompacted int64 `json:"batches_compacted"`
+	BatchesJoined    int64 `json:"batches_joined"`
+	BytesCompacted   int64 `json:"bytes_compacted"`
+
+	ChargedBytes int64 `json:"charged_bytes"`
+	Leases       int   `json:"leases"`
+	LeasedBytes  int64 `json:"leased_bytes"`
 }
 
 // serverJSON are figures of the server that a dataset has not.
@@ -93,6 +102,8 @@ func (c *counts) json() statsJSON {
 		Puts: c.puts.Load(), Gets: c.gets.Load(), RowsIn: c.rowsIn.Load(), RowsOut: c.rowsOut.Load(),
 		BytesIn: c.bytesIn.Load(), BytesOut: c.bytesOut.Load(), BytesEncoded: c.bytesEncoded.Load(),
 		BytesDecoded: c.bytesDecoded.Load(), BatchesSent: c.batchesSent.Load(), BatchesPruned: c.batchesPruned.Load(),
+		Compactions: c.compactions.Load(), BatchesCompacted: c.batchesCompacted.Load(), BatchesJoined: c.batchesJoined.Load(),
+		BytesCompacted: c.bytesCompacted.Load(),
 	}
 }
 

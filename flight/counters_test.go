@@ -188,7 +188,7 @@ func TestDroppedNamesAreForgotten(t *testing.T) {
 func TestStatsAreJSONOfTheDocumentedKeys(t *testing.T) {
 	f := start(t)
 	f.put(byPath("d"), numbers(constant(1), 1))
-	for body, n := range map[string]int{`{}`: 22, `{"dataset":"d"}`: 14} {
+	for body, n := range map[string]int{`{}`: 26, `{"dataset":"d"}`: 18} {
 		var raw map[string]json.RawMessage
 		if err := f.action("server_stats", body, &raw); err != nil {
 			t.Fatal(err)
@@ -197,7 +197,7 @@ func TestStatsAreJSONOfTheDocumentedKeys(t *testing.T) {
 			t.Errorf("%s: keys %v", body, raw)
 		}
 		for _, key := range []string{"puts", "gets", "rows_in", "rows_out", "bytes_in", "bytes_out", "bytes_encoded", "bytes_decoded",
-			"batches_sent", "batches_pruned", "charged_bytes", "leases", "leased_bytes"} {
+			"batches_sent", "batches_pruned", "compactions", "batches_compacted", "batches_joined", "bytes_compacted", "charged_bytes", "leases", "leased_bytes"} {
 			if _, ok := raw[key]; !ok {
 				t.Errorf("%s: no %q", body, key)
 			}
@@ -214,6 +214,7 @@ func TestOptionsAreValidated(t *testing.T) {
 		"drain bytes": {DrainBytes: -1},
 		"drain time":  {DrainTime: -1},
 		"transaction": {TransactionTime: -1},
+		"compaction":  {Compact: "often"},
 	} {
 		if err := o.Validate(); err == nil {
 			t.Errorf("%s: %+v is valid", name, o)

@@ -120,6 +120,7 @@ func start(t testing.TB, change ...func(*setup)) *fixture {
 		if err := <-served; err != nil {
 			t.Errorf("serve: %v", err)
 		}
+		f.server.Close()
 		f.catalog.Clear()
 		f.settles(0)
 		if err := f.store.Close(); err != nil {

@@ -34,7 +34,8 @@ func (s *Server) GetFlightInfo(ctx context.Context, d *arrowflight.FlightDescrip
 	}
 	lease := s.lease(r.Generation)
 	ticket := descriptors.Ticket{
-		Command: r.Resolved(command), Generation: r.Generation.ID, LastBatch: descriptors.ToEnd, LeaseID: lease.ID,
+		Command: r.Resolved(command), Generation: r.Generation.ID, Layout: r.Generation.Layout,
+		LastBatch: bound(r.Generation, &command), LeaseID: lease.ID,
 	}
 	if command.Partitions <= 1 {
 		return flightInfo(r, d, leased(endpoint(s.sealer.Seal(ticket), nil), lease)), nil

@@ -22,6 +22,8 @@ type Options struct {
 	MaxReceive int
 	// Eviction is what becomes of datasets when a put finds no memory; default reject.
 	Eviction Eviction
+	// Compact is whether small batches are joined without being asked for; default auto.
+	Compact Compaction
 	// DrainBytes and DrainTime bound how much of a put that was refused is still received, so that its client sees the
 	// status and not a reset; defaults 64 MiB and 5 s.
 	DrainBytes int64
@@ -62,6 +64,9 @@ func (o Options) withDefaults() Options {
 	if o.Eviction == "" {
 		o.Eviction = EvictionReject
 	}
+	if o.Compact == "" {
+		o.Compact = CompactAuto
+	}
 	if o.DrainBytes == 0 {
 		o.DrainBytes = DefaultDrainBytes
 	}
@@ -99,6 +104,9 @@ func (o Options) Validate() error {
 		errs = append(errs, fmt.Errorf("max message %d: want 64 KiB to 2 GiB less 1 MiB", o.MaxReceive))
 	}
 	if err := o.Eviction.validate(); err != nil {
+		errs = append(errs, err)
+	}
+	if err := o.Compact.validate(); err != nil {
 		errs = append(errs, err)
 	}
 	if o.DrainBytes < 0 || o.DrainTime < 0 {

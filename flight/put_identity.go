@@ -57,5 +57,6 @@ func (p *put) publish(ctx context.Context, stored []catalog.Batch) ([]byte, erro
 		return nil, err
 	}
 	defer g.Release()
+	p.server.compactor.grown(g.Dataset)
 	return g.FactsJSON(), nil
 }

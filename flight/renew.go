@@ -26,20 +26,33 @@ func leased(e *arrowflight.FlightEndpoint, l catalog.Lease) *arrowflight.FlightE
 	return e
 }
 
-// generationOf acquires the generation that a ticket reads: the one that its lease holds or, after the lease, the newest
-// if it is still the same.
-func (s *Server) generationOf(t descriptors.Ticket) (*catalog.Generation, error) {
-	if t.LeaseID == 0 {
-		return s.generation(string(t.Command.Dataset), t.Generation)
+// generationOf acquires the generation that a ticket reads: the one that its lease holds or, without one or after it, the
+// newest if it is still the same. A ticket for some of the batches is good only under the layout that it counts them in.
+func (s *Server) generationOf(t descriptors.Ticket) (g *catalog.Generation, err error) {
+	if t.LeaseID != 0 {
+		if g, err = s.catalog.Leased(t.LeaseID, t.Generation); err != nil {
+			if g, err = s.catalog.At(string(t.Command.Dataset), t.Generation); err != nil {
+				return nil, fmt.Errorf("%w (the lease of this ticket has ended)", err)
+			}
+		}
+	} else if g, err = s.generation(string(t.Command.Dataset), t.Generation); err != nil {
+		return nil, err
 	}
-	if g, err := s.catalog.Leased(t.LeaseID, t.Generation); err == nil {
-		return g, nil
-	}
-	g, err := s.catalog.At(string(t.Command.Dataset), t.Generation)
-	if err != nil {
-		return nil, fmt.Errorf("%w (the lease of this ticket has ended)", err)
+	if all := t.FirstBatch == 0 && t.LastBatch == descriptors.ToEnd; !all && t.Layout != g.Layout {
+		defer g.Release()
+		return nil, fmt.Errorf("%w: it is for some of the batches of generation %s of dataset %q, which have been joined since; ask GetFlightInfo again",
+			errLayout, t.Generation, g.Dataset)
 	}
 	return g, nil
+}
+
+// bound is the last batch of a ticket for a whole generation. Where what was counted depends on the batches that the rows
+// lie in, the ticket names all of them, and so is good under this layout only.
+func bound(g *catalog.Generation, c *descriptors.ReadCommand) int {
+	if c.PruneOnly || c.Statistics && c.BatchMetadata {
+		return len(g.Batches)
+	}
+	return descriptors.ToEnd
 }
 
 // maxEndpointBytes bounds an endpoint that is to be renewed: its ticket is hardly longer than a command may be.

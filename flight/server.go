@@ -26,10 +26,12 @@ type Server struct {
 	stats   counters
 	putting putting
 	health  *health.Server
+
+	compactor *compactor
 }
 
-// New makes the service. The store and the catalogue stay the caller's, who closes them after the gRPC server has
-// stopped.
+// New makes the service. The caller closes it after the gRPC server has stopped; the store and the catalogue stay the
+// caller's, who closes them after that.
 func New(store *batchstore.Store, c *catalog.Catalog, o Options) (*Server, error) {
 	if err := o.Validate(); err != nil {
 		return nil, fmt.Errorf("flight options: %w", err)
@@ -48,6 +50,7 @@ func New(store *batchstore.Store, c *catalog.Catalog, o Options) (*Server, error
 		stats: counters{datasets: map[string]*counts{}, exists: hasDataset(c)}, health: health.NewServer(),
 		putting: putting{names: map[string]int{}},
 	}
+	s.compactor = newCompactor(s)
 	store.Attach(datasets{s})
 	c.OnExpiry(s.stats.forget)
 	return s, nil

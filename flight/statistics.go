@@ -103,7 +103,9 @@ func (s *Server) statisticsInfo(r *plan.Read, c descriptors.ReadCommand, d *arro
 	if c.BatchMetadata {
 		rows *= int64(len(r.Generation.Batches))
 	}
-	ticket := s.sealer.Seal(descriptors.Ticket{Command: c, Generation: r.Generation.ID, LastBatch: descriptors.ToEnd, LeaseID: l.ID})
+	ticket := s.sealer.Seal(descriptors.Ticket{
+		Command: c, Generation: r.Generation.ID, Layout: r.Generation.Layout, LastBatch: bound(r.Generation, &c), LeaseID: l.ID,
+	})
 	info := flightInfo(r, d, leased(endpoint(ticket, nil), l))
 	info.Schema = arrowflight.SerializeSchema(statisticsSchema(columns).Arrow(), memory.DefaultAllocator)
 	info.TotalRecords, info.TotalBytes = rows, plan.Unknown

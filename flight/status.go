@@ -30,6 +30,8 @@ var (
 	errRows = errors.New("wrong number of rows")
 	// errTooBig: a message that is larger than it may be, received or to be sent.
 	errTooBig = errors.New("message too large")
+	// errLayout: a ticket for some of the batches of a generation that lies in other batches by now.
+	errLayout = errors.New("ticket is stale")
 	// errNoLease: an endpoint that has no lease is to be renewed.
 	errNoLease = errors.New("endpoint has no lease")
 	// errUnsupported: a request that this server does not answer.
@@ -58,6 +60,7 @@ var statusTable = []struct {
 	{catalog.ErrMode, codes.InvalidArgument},
 	{catalog.ErrIncomplete, codes.FailedPrecondition},
 	{catalog.ErrTooMany, codes.ResourceExhausted},
+	{errLayout, codes.NotFound},
 	{errNoLease, codes.InvalidArgument},
 	{catalog.ErrSchemaMismatch, codes.InvalidArgument},
 	{plan.ErrColumn, codes.InvalidArgument},

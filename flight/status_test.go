@@ -87,6 +87,7 @@ var wantCodes = map[string]struct {
 	"catalog.ErrIncomplete":    {catalog.ErrIncomplete, codes.FailedPrecondition},
 	"catalog.ErrTooMany":       {catalog.ErrTooMany, codes.ResourceExhausted},
 
+	"flight.errLayout":      {errLayout, codes.NotFound},
 	"flight.errNoLease":     {errNoLease, codes.InvalidArgument},
 	"flight.errTooBig":      {errTooBig, codes.ResourceExhausted},
 	"flight.errUnsupported": {errUnsupported, codes.Unimplemented},
