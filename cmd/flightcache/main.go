@@ -25,6 +25,7 @@ type cli struct {
 	Describe describeCmd `cmd:"" help:"Show a dataset's facts and its columns."`
 	Drop     dropCmd     `cmd:"" help:"Drop a dataset."`
 	Evict    evictCmd    `cmd:"" help:"Evict a dataset, as the server does when memory is short."`
+	Compact  compactCmd  `cmd:"" help:"Join the small batches of a dataset that grew by small appends."`
 	Pin      pinCmd      `cmd:"" help:"Let eviction leave a dataset alone."`
 	Unpin    unpinCmd    `cmd:"" help:"Let eviction take a dataset again."`
 	Stats    statsCmd    `cmd:"" help:"Show the server's counters, or one dataset's."`

@@ -31,6 +31,7 @@ type serveCmd struct {
 	Memory     sizeFlag      `help:"Budget of the data's memory, as 4GiB: datasets, running puts and what reads decode. 0 is no limit." default:"4GiB" placeholder:"SIZE"`
 	PutWait    time.Duration `help:"How long a put may wait for memory; 0 is not at all." default:"10s"`
 	Eviction   string        `help:"What to do when a put finds no memory: reject (let it fail) or drop (drop the least recently used datasets). spill is not supported yet." enum:"reject,drop,spill" default:"reject"`
+	Compact    string        `help:"Whether small batches of a dataset that grew by small appends are joined by themselves: auto, or off (only flightcache compact joins them)." enum:"auto,off" default:"auto"`
 	Lease      time.Duration `help:"How long what a GetFlightInfo counted stays readable, whatever becomes of its dataset; 0 for no longer than that." default:"60s"`
 	Drain      time.Duration `help:"How long running calls may go on after a signal." default:"15s"`
 	Insecure   bool          `help:"Listen beyond the loopback although there is no TLS and no authentication."`
@@ -85,7 +86,7 @@ func (c *serveCmd) flightOptions(log *zap.Logger) flight.Options {
 	}
 	return flight.Options{
 		Codec: codec, Wire: flight.Wire(c.Wire), MaxReceive: int(c.MaxMessage), LeaseTime: lease,
-		Eviction: flight.Eviction(c.Eviction), Log: log,
+		Eviction: flight.Eviction(c.Eviction), Compact: flight.Compaction(c.Compact), Log: log,
 	}
 }
 
@@ -108,6 +109,7 @@ func (c *serveCmd) Run(e *env) (err error) {
 	server := service.GRPC()
 	defer func() {
 		server.Stop() // returns when every handler has, so nothing below is still in use
+		service.Close()
 		names.Clear()
 		err = errors.Join(err, store.Close())
 	}()

@@ -32,6 +32,7 @@ func startServer(t testing.TB) string {
 	t.Cleanup(func() {
 		server.Stop()
 		<-served // a short test may have stopped the server before it began to serve
+		service.Close()
 		names.Clear()
 		if err := store.Close(); err != nil {
 			t.Error(err)
