@@ -146,7 +146,7 @@ def test_a_ticket_of_a_replaced_generation_says_so(client: Client, name: str) ->
 
 
 LATER_PUT = {"durable": True}
-LATER_ACTIONS = ["compact", "SetSessionOptions", "GetSessionOptions", "CloseSession"]
+LATER_ACTIONS = ["SetSessionOptions", "GetSessionOptions", "CloseSession"]
 
 
 @pytest.mark.parametrize("key", LATER_PUT)
