@@ -36,10 +36,13 @@ func (b *Batch) extent(x interval) part {
 }
 
 // columnStart is where the buffers of top-level column i begin in the stored body; of a column without any, and behind the
-// last, where what comes next would.
+// last, where what comes next would. What lies before the first buffer goes with the first column, as segment.Range has it.
 func (b *Batch) columnStart(i int) int64 {
-	if i == len(b.layout.Columns) {
+	switch i {
+	case len(b.layout.Columns):
 		return b.size
+	case 0:
+		return 0
 	}
 	c, h := b.layout.Columns[i], &b.header
 	k := c.Buf0 + int(sum(h.Variadic[:c.View0]))

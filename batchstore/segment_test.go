@@ -187,3 +187,40 @@ func TestSegmentShapes(t *testing.T) {
 		})
 	}
 }
+
+// A batch whose body begins with padding is kept as it came, and read from a file like any other.
+func TestPaddingBeforeTheFirstBuffer(t *testing.T) {
+	s := filed(t, Options{})
+	schema := schemaOf(t, i64, i64)
+	one := numbers(50)
+	source := &plainBatch{rows: 50, nodes: append(one.nodes, one.nodes...), bufs: append(one.bufs, one.bufs...)}
+	m, raw := s.message(t, source, compress.None)
+	const gap = 16
+	for i := range m.Batch.Buffers {
+		m.Batch.Buffers[i].Offset += gap
+	}
+	m.BodyLength += gap
+	in := begin(t, s, schema, IngestOptions{Codec: compress.None, KeepBatches: true})
+	if err := in.Add(context.Background(), m, body(t, s, append(make([]byte, gap), raw...))); err != nil {
+		t.Fatal(err)
+	}
+	batches, err := in.Finish(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer releaseAll(batches)
+	if batches[0].header.Buffers[0].Offset != gap {
+		t.Fatalf("the batch was not kept as it came: %+v", batches[0].header.Buffers)
+	}
+	for _, columns := range [][]arrowipc.Pick{{{Ordinal: 0}, {Ordinal: 1}}, {{Ordinal: 0}}, {{Ordinal: 1}}} {
+		p, err := schema.Project(columns)
+		if err != nil {
+			t.Fatal(err)
+		}
+		spillAll(t, s, schema, batches)
+		want := oracle(p, []*plainBatch{source})
+		if got := read(t, s, schema.Layout, p, ReadOptions{}, batches, 100); !slices.Equal(got, want) {
+			t.Errorf("columns %v: got %q, want %q", columns, got, want)
+		}
+	}
+}
