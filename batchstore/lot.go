@@ -183,7 +183,9 @@ func (b *Batch) writeTo(m lender, add func(segment.Facts, []byte) error) error {
 		return err
 	}
 	defer mem.Release()
-	return add(segment.Facts{Header: b.header, Metadata: b.metadata, Decoded: b.decoded, Statistics: b.measured}, mem.block.B)
+	return add(segment.Facts{
+		Header: b.header, Metadata: b.metadata, Decoded: b.decoded, Statistics: b.measured, Apart: b.apart, Level: b.level,
+	}, mem.block.B)
 }
 
 func (l *lot) failed(err error) error {

@@ -136,6 +136,7 @@ func (s *Store) filedBatch(l *arrowipc.Layout, facts segment.Facts, p *place) (*
 	b := &Batch{
 		store: s, layout: l, header: facts.Header, codec: compress.Codec(facts.Header.Compression), metadata: facts.Metadata,
 		decoded: facts.Decoded, total: sum(facts.Decoded), measured: facts.Statistics, size: facts.Body,
+		apart: facts.Apart, level: facts.Level,
 	}
 	b.stored = storedByNode(l, &b.header)
 	b.refs.Store(1)

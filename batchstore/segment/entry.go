@@ -47,6 +47,8 @@ const (
 	entryStatistics  = 10
 	entryMetadata    = 11 // varint 1: there is custom metadata in the message
 	entryUID         = 12
+	entryApart       = 13 // varint 1
+	entryLevel       = 14 // varint
 )
 
 // errFacts: what stands in a footer cannot be read as facts.
@@ -87,7 +89,11 @@ func appendEntry(b []byte, s *shape, f *Facts, message uint32, runs []uint32, ui
 	if len(f.Metadata) > 0 {
 		b = appendNumber(b, entryMetadata, 1)
 	}
-	return appendBytes(b, entryUID, []byte(uid))
+	b = appendBytes(b, entryUID, []byte(uid))
+	if f.Apart {
+		b = appendNumber(b, entryApart, 1)
+	}
+	return appendNumber(b, entryLevel, uint64(f.Level))
 }
 
 func appendNumber(b []byte, field protowire.Number, n uint64) []byte {
@@ -232,6 +238,10 @@ func parseEntry(b []byte) (entry, error) {
 			e.metadata = true
 		case entryUID:
 			e.uid = value
+		case entryApart:
+			e.facts.Apart = true
+		case entryLevel:
+			e.facts.Level = int(min(number, maxLevel+1))
 		}
 		return nil
 	})

@@ -19,7 +19,13 @@ type Facts struct {
 	// Statistics are by row column, as of arrowipc.RowColumns; nil where they were not measured, as of dictionaries and in
 	// files of other programs.
 	Statistics []statistics.Column
+
+	Apart bool // it is never joined with others
+	Level int  // of zstd, as its put gave it, 1 to 22; 0: it gave none
 }
+
+// maxLevel is the highest level of zstd.
+const maxLevel = 22
 
 // shape is what facts of the batches of one layout must fit.
 type shape struct {
@@ -94,6 +100,9 @@ func (s *shape) check(f *Facts) error {
 	}
 	if c := f.Header.Compression; c < arrowipc.Uncompressed || c > arrowipc.Zstd {
 		return fmt.Errorf("codec %d", c)
+	}
+	if f.Level < 0 || f.Level > maxLevel {
+		return fmt.Errorf("a level of %d", f.Level)
 	}
 	if len(f.Decoded) != len(f.Header.Nodes) {
 		return fmt.Errorf("decoded bytes of %d field nodes, where there are %d", len(f.Decoded), len(f.Header.Nodes))

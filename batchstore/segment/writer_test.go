@@ -145,6 +145,8 @@ func wrongFacts(good Facts) map[string]Facts {
 		"no decoded sizes":    change(func(x *Facts) { x.Decoded = nil }),
 		"a negative size":     change(func(x *Facts) { x.Decoded[0] = -1 }),
 		"sizes that overflow": change(func(x *Facts) { x.Decoded[0], x.Decoded[1] = 1<<62, 1<<62 }),
+		"a negative level":    change(func(x *Facts) { x.Level = -1 }),
+		"a level too high":    change(func(x *Facts) { x.Level = maxLevel + 1 }),
 		"other statistics": change(func(x *Facts) {
 			x.Statistics = make([]statistics.Column, 9) // of 10
 		}),
