@@ -185,13 +185,20 @@ func (c *Catalog) Drop(ctx context.Context, name string) error {
 
 // Clear takes every dataset out of memory, aborts every transaction and ends every lease. What is durable stays kept. It waits
 // for what is being kept.
-func (c *Catalog) Clear() {
+func (c *Catalog) Clear() { c.clear(func(*Generation) bool { return true }) }
+
+// ClearVolatile is Clear but for the newest generations of durable datasets.
+func (c *Catalog) ClearVolatile() { c.clear(func(g *Generation) bool { return !g.Durable }) }
+
+func (c *Catalog) clear(goes func(*Generation) bool) {
 	c.abortTransactions()
 	var old []*Generation
 	c.mu.Lock()
 	c.settle()
-	for name := range c.datasets {
-		old = append(old, c.remove(name))
+	for name, g := range c.datasets {
+		if goes(g) {
+			old = append(old, c.remove(name))
+		}
 	}
 	c.mu.Unlock()
 	for _, g := range old {

@@ -214,9 +214,9 @@ func (c *compactor) step(ctx context.Context, g *catalog.Generation, all bool) (
 // it has stopped in between. The error is the first one; only where memory lacks or the context is over it ends the work.
 func (c *compactor) join(ctx context.Context, g *catalog.Generation, all bool) (changes []catalog.Change, written int64, more bool, err error) {
 	store := c.server.store
-	list := make([]*batchstore.Batch, len(g.Batches))
-	for i, b := range g.Batches {
-		list[i] = b.(*batchstore.Batch)
+	list := wholeBatches(g)
+	if len(list) < len(g.Batches) {
+		return nil, 0, false, nil // some are lost: what is left stays where it is
 	}
 	claim := store.JoinClaim(ctx)
 	defer claim.End()

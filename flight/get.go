@@ -73,7 +73,10 @@ func (g *get) batches(reader *batchstore.Reader, read *plan.Read, batches []cata
 		if left <= 0 {
 			continue
 		}
-		stored := b.(*batchstore.Batch)
+		stored, err := wholeBatch(b)
+		if err != nil {
+			return err
+		}
 		switch verdict {
 		case predicate.Some:
 			rows, err := reader.ReadFiltered(stored, g.filter, left, g.send)

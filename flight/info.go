@@ -7,7 +7,6 @@ import (
 
 	arrowflight "github.com/apache/arrow-go/v18/arrow/flight"
 
-	"github.com/flightcache/flightcache/batchstore"
 	"github.com/flightcache/flightcache/catalog"
 	"github.com/flightcache/flightcache/descriptors"
 	"github.com/flightcache/flightcache/flight/plan"
@@ -85,7 +84,11 @@ func (s *Server) countRows(ctx context.Context, r *plan.Read) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		n, d, err := selector.Count(b.(*batchstore.Batch))
+		stored, err := wholeBatch(b)
+		if err != nil {
+			return err
+		}
+		n, d, err := selector.Count(stored)
 		decoded += d
 		if err != nil {
 			return err

@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/flightcache/flightcache/catalog"
 	"github.com/flightcache/flightcache/descriptors"
 )
 
@@ -18,7 +19,8 @@ import (
 type Eviction string
 
 // The kinds of eviction. To reject is to evict nothing: the put waits, and fails. To drop takes the least recently used
-// datasets away; reading one then says so. To spill, writing them to files, is not supported yet.
+// datasets away; reading one then says so. To spill is the store's work, which has a folder then: what was used least recently
+// moves to files.
 const (
 	EvictionReject Eviction = "reject"
 	EvictionDrop   Eviction = "drop"
@@ -28,12 +30,10 @@ const (
 // validate tells what is wrong with a kind of eviction; "" is the default.
 func (e Eviction) validate() error {
 	switch e {
-	case "", EvictionReject, EvictionDrop:
+	case "", EvictionReject, EvictionDrop, EvictionSpill:
 		return nil
-	case EvictionSpill:
-		return fmt.Errorf("eviction %q: not yet supported; want reject or drop", e)
 	}
-	return fmt.Errorf("eviction %q: want reject or drop", e)
+	return fmt.Errorf("eviction %q: want reject, drop or spill", e)
 }
 
 // datasets are the server's, as the store's budget sees them.
@@ -59,17 +59,36 @@ func (d datasets) Held() (pinned, leaving int64) { return d.catalog.Held() }
 type evictResult struct {
 	Dataset     string `json:"dataset"`
 	Evicted     bool   `json:"evicted"`
-	StoredBytes int64  `json:"stored_bytes"`
+	StoredBytes int64  `json:"stored_bytes"`      // that are in memory no more
+	Durable     bool   `json:"durable,omitempty"` // the dataset stays, on disk
 }
 
 func (s *Server) evict(ctx context.Context, a descriptors.Evict) ([]byte, error) {
 	name := string(a.Dataset)
+	if g, err := s.catalog.Current(name); err == nil {
+		defer g.Release()
+		if g.Durable {
+			return s.unload(g)
+		}
+	}
 	stored, err := s.catalog.EvictDataset(ctx, name, "by the action evict")
 	if err != nil {
 		return nil, err
 	}
 	s.stats.forget(name)
 	return json.Marshal(evictResult{Dataset: name, Evicted: true, StoredBytes: stored})
+}
+
+// unload has the bodies of a durable dataset leave memory. The caller holds the generation.
+func (s *Server) unload(g *catalog.Generation) ([]byte, error) {
+	if g.Pinned() {
+		return nil, fmt.Errorf("%w: %q; unpin it first", catalog.ErrPinned, g.Dataset)
+	}
+	left, err := s.store.Unload(g.Schema, wholeBatches(g))
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(evictResult{Dataset: g.Dataset, Evicted: true, StoredBytes: left, Durable: true})
 }
 
 // putting are the names of datasets that running puts go to: eviction leaves those alone.

@@ -203,7 +203,7 @@ func TestEvictAction(t *testing.T) {
 	if err := f.action("evict", `{"dataset":"d"}`, &result); err != nil {
 		t.Fatal(err)
 	}
-	if want := (evictResult{"d", true, 3 * body}); result != want {
+	if want := (evictResult{Dataset: "d", Evicted: true, StoredBytes: 3 * body}); result != want {
 		t.Errorf("%+v, want %+v", result, want)
 	}
 	_, err = read(f.context(), f.client, "d")

@@ -17,11 +17,7 @@ import (
 func (p *put) checkOrder() error {
 	keys, optional := p.command.SortedBy, false
 	if keys == nil {
-		optional = true
-		for _, name := range p.commit.SortedBy() {
-			column, descending := strings.CutPrefix(name, "-")
-			keys = append(keys, descriptors.SortKey{Column: column, Descending: descending})
-		}
+		optional, keys = true, sortKeys(p.commit.SortedBy())
 	}
 	if len(keys) == 0 {
 		return nil
@@ -39,6 +35,15 @@ func (p *put) checkOrder() error {
 		p.sortedBy = append(p.sortedBy, name)
 	}
 	return nil
+}
+
+// sortKeys reads the keys of an order as the catalogue has them.
+func sortKeys(names []string) (keys []descriptors.SortKey) {
+	for _, name := range names {
+		column, descending := strings.CutPrefix(name, "-")
+		keys = append(keys, descriptors.SortKey{Column: column, Descending: descending})
+	}
+	return keys
 }
 
 // orderKeys finds the columns of an order. plan.ErrColumn.
@@ -64,9 +69,7 @@ func (p *put) order() *catalog.Order {
 	if o == nil || !o.Sorted {
 		return nil
 	}
-	c := &catalog.Order{SortedBy: p.sortedBy, Follows: func(last, first any) bool {
-		return o.Follows(last.(batchstore.Edge), first.(batchstore.Edge))
-	}}
+	c := &catalog.Order{SortedBy: p.sortedBy, Follows: follows(o)}
 	if o.First != nil {
 		c.First, c.Last = o.First, o.Last
 	}

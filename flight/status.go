@@ -13,6 +13,7 @@ import (
 	"github.com/flightcache/flightcache/batchstore/arena"
 	"github.com/flightcache/flightcache/batchstore/segment"
 	"github.com/flightcache/flightcache/catalog"
+	"github.com/flightcache/flightcache/catalog/journal"
 	"github.com/flightcache/flightcache/compress"
 	"github.com/flightcache/flightcache/descriptors"
 	"github.com/flightcache/flightcache/flight/plan"
@@ -78,6 +79,12 @@ var statusTable = []struct {
 	{batchstore.ErrTooLarge, codes.ResourceExhausted},
 	{batchstore.ErrNoSpace, codes.ResourceExhausted},
 	{batchstore.ErrFiles, codes.FailedPrecondition},
+	{journal.ErrDoubt, codes.Internal}, // before what the disk said
+	{journal.ErrFull, codes.ResourceExhausted},
+	{journal.ErrTooLarge, codes.ResourceExhausted},
+	{journal.ErrClosed, codes.Unavailable},
+	{journal.ErrDamaged, codes.DataLoss},
+	{journal.ErrVersion, codes.DataLoss},
 	{segment.ErrDamaged, codes.DataLoss},
 	{segment.ErrUnsupported, codes.DataLoss},
 	{segment.ErrFull, codes.ResourceExhausted},

@@ -21,6 +21,7 @@ import (
 	"github.com/flightcache/flightcache/batchstore/arena"
 	"github.com/flightcache/flightcache/batchstore/segment"
 	"github.com/flightcache/flightcache/catalog"
+	"github.com/flightcache/flightcache/catalog/journal"
 	"github.com/flightcache/flightcache/compress"
 	"github.com/flightcache/flightcache/descriptors"
 	"github.com/flightcache/flightcache/flight/plan"
@@ -55,6 +56,12 @@ var wantCodes = map[string]struct {
 	"batchstore.ErrTooLarge":     {batchstore.ErrTooLarge, codes.ResourceExhausted},
 	"batchstore.ErrNoSpace":      {batchstore.ErrNoSpace, codes.ResourceExhausted},
 	"batchstore.ErrFiles":        {batchstore.ErrFiles, codes.FailedPrecondition},
+	"journal.ErrFull":            {journal.ErrFull, codes.ResourceExhausted},
+	"journal.ErrTooLarge":        {journal.ErrTooLarge, codes.ResourceExhausted},
+	"journal.ErrClosed":          {journal.ErrClosed, codes.Unavailable},
+	"journal.ErrDoubt":           {journal.ErrDoubt, codes.Internal},
+	"journal.ErrDamaged":         {journal.ErrDamaged, codes.DataLoss},
+	"journal.ErrVersion":         {journal.ErrVersion, codes.DataLoss},
 	"segment.ErrDamaged":         {segment.ErrDamaged, codes.DataLoss},
 	"segment.ErrUnsupported":     {segment.ErrUnsupported, codes.DataLoss},
 	"segment.ErrFull":            {segment.ErrFull, codes.ResourceExhausted},
@@ -144,7 +151,7 @@ func hook(t *testing.T, f func(*Server) ([]byte, error)) {
 // No error of our packages is without a decision on its code.
 func TestEveryErrorIsInTheTable(t *testing.T) {
 	found := map[string]bool{}
-	for _, folder := range []string{"../catalog", "../descriptors", "plan", "../batchstore", "../batchstore/arena", "../batchstore/segment", "../arrowipc", "../compress", "."} {
+	for _, folder := range []string{"../catalog", "../catalog/journal", "../descriptors", "plan", "../batchstore", "../batchstore/arena", "../batchstore/segment", "../arrowipc", "../compress", "."} {
 		name := path.Base(folder)
 		prefix := "Err"
 		if folder == "." {

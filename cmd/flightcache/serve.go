@@ -30,7 +30,9 @@ type serveCmd struct {
 	MaxMessage sizeFlag      `help:"Largest message to receive, as 64MiB; not more than the memory. Default: 256MiB, or the memory if that is less." placeholder:"SIZE"`
 	Memory     sizeFlag      `help:"Budget of the data's memory, as 4GiB: datasets, running puts and what reads decode. 0 is no limit." default:"4GiB" placeholder:"SIZE"`
 	PutWait    time.Duration `help:"How long a put may wait for memory; 0 is not at all." default:"10s"`
-	Eviction   string        `help:"What to do when a put finds no memory: reject (let it fail) or drop (drop the least recently used datasets). spill is not supported yet." enum:"reject,drop,spill" default:"reject"`
+	DataDir    string        `help:"Keep data in this folder, which no other server may use. Default: in memory only." type:"path" placeholder:"DIR"`
+	Durable    bool          `help:"Let datasets outlive the server unless their puts say otherwise; needs --data-dir."`
+	Eviction   string        `help:"What to do when a put finds no memory: reject (let it fail), drop (drop the least recently used datasets) or spill (move what was used least recently to files; needs --data-dir). Default: spill with --data-dir, else reject." enum:",reject,drop,spill" default:"" placeholder:"KIND"`
 	Compact    string        `help:"Whether small batches of a dataset that grew by small appends are joined by themselves: auto, or off (only flightcache compact joins them)." enum:"auto,off" default:"auto"`
 	Lease      time.Duration `help:"How long what a GetFlightInfo counted stays readable, whatever becomes of its dataset; 0 for no longer than that." default:"60s"`
 	Drain      time.Duration `help:"How long running calls may go on after a signal." default:"15s"`
@@ -54,6 +56,12 @@ func (c *serveCmd) Validate() error {
 	if c.PutWait < 0 {
 		errs = append(errs, fmt.Errorf("--put-wait %s: want no negative time", c.PutWait))
 	}
+	if c.DataDir == "" && c.Durable {
+		errs = append(errs, errors.New("--durable: it needs --data-dir"))
+	}
+	if c.DataDir == "" && c.Eviction == string(flight.EvictionSpill) {
+		errs = append(errs, errors.New("--eviction spill: it needs --data-dir"))
+	}
 	if c.Memory > 0 && c.MaxMessage > c.Memory {
 		errs = append(errs, fmt.Errorf("--max-message %d: want at most --memory, %d", c.MaxMessage, c.Memory))
 	}
@@ -65,17 +73,36 @@ func (c *serveCmd) Validate() error {
 	return errors.Join(append(errs, c.storeOptions().Validate(), c.flightOptions(nil).Validate())...)
 }
 
+// eviction is the kind that was asked for, or the default.
+func (c *serveCmd) eviction() flight.Eviction {
+	switch {
+	case c.Eviction != "":
+		return flight.Eviction(c.Eviction)
+	case c.DataDir != "":
+		return flight.EvictionSpill
+	}
+	return flight.EvictionReject
+}
+
 func (c *serveCmd) storeOptions() batchstore.Options {
 	wait := c.PutWait
 	if wait == 0 {
 		wait = -1 // none; the option's zero is its default
 	}
-	return batchstore.Options{ZstdLevel: c.ZstdLevel, Memory: int64(c.Memory), PutWait: wait}
+	o := batchstore.Options{ZstdLevel: c.ZstdLevel, Memory: int64(c.Memory), PutWait: wait}
+	if c.DataDir != "" {
+		o.Dir, o.Spill = segmentsOf(c.DataDir), c.eviction() == flight.EvictionSpill
+	}
+	return o
 }
 
-// catalogOptions leave leases a quarter of the memory for what only they keep.
-func (c *serveCmd) catalogOptions() catalog.Options {
-	return catalog.Options{MaxLeasedBytes: int64(c.Memory / 4)}
+// catalogOptions leave leases a quarter of the memory for what only they keep. The keeper may be nil.
+func (c *serveCmd) catalogOptions(keeper *flight.Durable) catalog.Options {
+	o := catalog.Options{MaxLeasedBytes: int64(c.Memory / 4)}
+	if keeper != nil {
+		o.Keeper, o.Durable = keeper, c.Durable
+	}
+	return o
 }
 
 func (c *serveCmd) flightOptions(log *zap.Logger) flight.Options {
@@ -86,7 +113,7 @@ func (c *serveCmd) flightOptions(log *zap.Logger) flight.Options {
 	}
 	return flight.Options{
 		Codec: codec, Wire: flight.Wire(c.Wire), MaxReceive: int(c.MaxMessage), LeaseTime: lease,
-		Eviction: flight.Eviction(c.Eviction), Compact: flight.Compaction(c.Compact), Log: log,
+		Eviction: c.eviction(), Compact: flight.Compaction(c.Compact), Log: log,
 	}
 }
 
@@ -97,21 +124,19 @@ func (c *serveCmd) Run(e *env) (err error) {
 		return err
 	}
 	defer log.Sync()
-	store, err := batchstore.New(c.storeOptions())
+	data, err := c.openStores(log)
 	if err != nil {
 		return err
 	}
-	names := catalog.New(c.catalogOptions())
-	service, err := flight.New(store, names, c.flightOptions(log))
+	service, err := flight.New(data.store, data.names, c.flightOptions(log))
 	if err != nil {
-		return errors.Join(err, store.Close())
+		return errors.Join(err, data.close())
 	}
 	server := service.GRPC()
 	defer func() {
 		server.Stop() // returns when every handler has, so nothing below is still in use
 		service.Close()
-		names.Clear()
-		err = errors.Join(err, store.Close())
+		err = errors.Join(err, data.close())
 	}()
 	listeners, err := listen(c.Listen, c.Insecure)
 	if err != nil {
@@ -127,7 +152,7 @@ func (c *serveCmd) Run(e *env) (err error) {
 	for _, l := range listeners {
 		log.Info("serving", zap.String("address", uriOf(l)), zap.String("version", readVersions().Version))
 	}
-	log.Info("datasets are kept in memory only: a restart starts empty")
+	log.Info(c.restartLine())
 	select {
 	case err := <-failed:
 		return fmt.Errorf("serve: %w", err)
