@@ -110,8 +110,7 @@ func TestOptionsWithinTheBudget(t *testing.T) {
 		want string
 	}{
 		{Options{MaxReceive: 8*mib + 1}, "at most the memory budget, 8388608"},
-		{Options{Eviction: EvictionSpill}, "not yet supported"},
-		{Options{Eviction: "lru"}, "want reject or drop"},
+		{Options{Eviction: "lru"}, "want reject, drop or spill"},
 	} {
 		if _, err := New(store, nil, x.o); err == nil || !strings.Contains(err.Error(), x.want) {
 			t.Errorf("%+v: %v, want %q", x.o, err, x.want)
