@@ -2,6 +2,7 @@ package batchstore
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -169,8 +170,8 @@ func sumOf(batches []*Batch, f func(*Batch) int64) (n int64) {
 // noise64 is a batch of one column of n numbers that do not compress.
 func noise64(r *rand.Rand, n int64) *plainBatch {
 	b := make([]byte, 8*n)
-	for i := range b {
-		b[i] = byte(r.Uint32())
+	for i := range n {
+		binary.LittleEndian.PutUint64(b[8*i:], r.Uint64())
 	}
 	return &plainBatch{rows: n, nodes: []arrowipc.FieldNode{{Length: n}}, bufs: [][]byte{nil, b}}
 }

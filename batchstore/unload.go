@@ -19,6 +19,9 @@ func (s *Store) Unload(schema *arrowipc.Schema, batches []*Batch) (left int64, e
 	return left, nil
 }
 
+// Spills tells whether bodies move to files when the budget is full.
+func (s *Store) Spills() bool { return s.files != nil && s.files.spill }
+
 // SetPinned says whether the batch's body stays in memory whatever else needs room. One that lies in a file only comes back when
 // it is read next, if there is room.
 func (b *Batch) SetPinned(pinned bool) {

@@ -211,8 +211,14 @@ func (m *making) publish() {
 	case m.put.mode != Append:
 		c.leases.supersede(m.old)
 		c.evictions.leave(m.old, m.old.Stored)
+		m.old.unpin()
 	}
-	g.state.pinned.Store(m.pinned)
+	switch was := g.state.pinned.Swap(m.pinned); {
+	case was == m.pinned && m.shared != nil:
+		pin(g.Batches[len(m.shared):], m.pinned)
+	case was || m.pinned:
+		pin(g.Batches, m.pinned)
+	}
 	c.install(g)
 }
 

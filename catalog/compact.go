@@ -79,6 +79,9 @@ func (c *Catalog) Compact(ctx context.Context, g *Generation, changes []Change) 
 		}
 	}
 	c.evictions.leave(old, gone)
+	if now.Pinned() {
+		pin(now.Batches, true)
+	}
 	c.datasets[g.Dataset] = now
 	c.mu.Unlock()
 	old.Release()

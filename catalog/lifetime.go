@@ -42,7 +42,9 @@ func (c *Catalog) SetPinned(ctx context.Context, name string, pinned bool) error
 		err = c.keep(name, func() error { return c.keeper.Keep(Kept{Generation: g, Pinned: pinned}) })
 	}
 	if err == nil {
-		g.state.pinned.Store(pinned)
+		if g.state.pinned.Swap(pinned) != pinned {
+			pin(g.Batches, pinned)
+		}
 	}
 	c.mu.Unlock()
 	return err
@@ -72,6 +74,7 @@ func (c *Catalog) remove(name string) *Generation {
 		c.leases.supersede(g)
 		c.evictions.remove(name)
 		c.evictions.leave(g, g.Stored)
+		g.unpin()
 	}
 	return g
 }

@@ -59,15 +59,19 @@ func (d datasets) Held() (pinned, leaving int64) { return d.catalog.Held() }
 type evictResult struct {
 	Dataset     string `json:"dataset"`
 	Evicted     bool   `json:"evicted"`
-	StoredBytes int64  `json:"stored_bytes"`      // that are in memory no more
-	Durable     bool   `json:"durable,omitempty"` // the dataset stays, on disk
+	Dropped     bool   `json:"dropped"`           // the dataset is gone; else it is read from files now
+	StoredBytes int64  `json:"stored_bytes"`      // that the dataset has, or had
+	FreedBytes  int64  `json:"freed_bytes"`       // of these, that left memory, or will when they are sent
+	Durable     bool   `json:"durable,omitempty"` // the dataset outlives the server
 }
 
+// evict does to one dataset what a full budget does to those that were not used lately: with files its bodies leave memory, and
+// it can be read as before; without, it is dropped. A durable dataset is never dropped.
 func (s *Server) evict(ctx context.Context, a descriptors.Evict) ([]byte, error) {
 	name := string(a.Dataset)
 	if g, err := s.catalog.Current(name); err == nil {
 		defer g.Release()
-		if g.Durable {
+		if g.Durable || s.opts.Eviction == EvictionSpill {
 			return s.unload(g)
 		}
 	}
@@ -76,19 +80,19 @@ func (s *Server) evict(ctx context.Context, a descriptors.Evict) ([]byte, error)
 		return nil, err
 	}
 	s.stats.forget(name)
-	return json.Marshal(evictResult{Dataset: name, Evicted: true, StoredBytes: stored})
+	return json.Marshal(evictResult{Dataset: name, Evicted: true, Dropped: true, StoredBytes: stored, FreedBytes: stored})
 }
 
-// unload has the bodies of a durable dataset leave memory. The caller holds the generation.
+// unload has a generation's bodies leave memory. The caller holds it.
 func (s *Server) unload(g *catalog.Generation) ([]byte, error) {
 	if g.Pinned() {
 		return nil, fmt.Errorf("%w: %q; unpin it first", catalog.ErrPinned, g.Dataset)
 	}
-	left, err := s.store.Unload(g.Schema, wholeBatches(g))
+	freed, err := s.store.Unload(g.Schema, wholeBatches(g))
 	if err != nil {
 		return nil, err
 	}
-	return json.Marshal(evictResult{Dataset: g.Dataset, Evicted: true, StoredBytes: left, Durable: true})
+	return json.Marshal(evictResult{Dataset: g.Dataset, Evicted: true, StoredBytes: g.Stored, FreedBytes: freed, Durable: g.Durable})
 }
 
 // putting are the names of datasets that running puts go to: eviction leaves those alone.

@@ -110,6 +110,7 @@ func TestOptionsWithinTheBudget(t *testing.T) {
 		want string
 	}{
 		{Options{MaxReceive: 8*mib + 1}, "at most the memory budget, 8388608"},
+		{Options{Eviction: EvictionSpill}, "no folder to spill to (option --data-dir)"},
 		{Options{Eviction: "lru"}, "want reject, drop or spill"},
 	} {
 		if _, err := New(store, nil, x.o); err == nil || !strings.Contains(err.Error(), x.want) {
@@ -202,7 +203,7 @@ func TestEvictAction(t *testing.T) {
 	if err := f.action("evict", `{"dataset":"d"}`, &result); err != nil {
 		t.Fatal(err)
 	}
-	if want := (evictResult{Dataset: "d", Evicted: true, StoredBytes: 3 * body}); result != want {
+	if want := (evictResult{Dataset: "d", Evicted: true, Dropped: true, StoredBytes: 3 * body, FreedBytes: 3 * body}); result != want {
 		t.Errorf("%+v, want %+v", result, want)
 	}
 	_, err = read(f.context(), f.client, "d")

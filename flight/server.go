@@ -36,6 +36,9 @@ func New(store *batchstore.Store, c *catalog.Catalog, o Options) (*Server, error
 	if err := o.Validate(); err != nil {
 		return nil, fmt.Errorf("flight options: %w", err)
 	}
+	if o.Eviction == EvictionSpill && !store.Spills() {
+		return nil, fmt.Errorf("flight options: eviction %q: there is no folder to spill to (option --data-dir)", o.Eviction)
+	}
 	if most := store.Stats().Budget; most > 0 {
 		if o.MaxReceive == 0 {
 			o.MaxReceive = int(min(DefaultMaxReceive, most))
