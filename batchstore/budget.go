@@ -62,6 +62,7 @@ type budget struct {
 // waiter is a request in the queue.
 type waiter struct {
 	lender
+	want want
 	wake chan struct{} // of one place: look again
 }
 
@@ -181,7 +182,7 @@ func (b *budget) take(m lender, w want) (arena.Block, error) {
 
 // queued waits for its turn and for room.
 func (b *budget) queued(m lender, want want) (arena.Block, error) {
-	w := &waiter{lender: m, wake: make(chan struct{}, 1)}
+	w := &waiter{lender: m, want: want, wake: make(chan struct{}, 1)}
 	patience := b.wait
 	if !m.class.isPut() {
 		patience = min(patience, readWait)
@@ -216,7 +217,7 @@ func (b *budget) queued(m lender, want want) (arena.Block, error) {
 			}
 		}
 		b.mu.Unlock()
-		if missing > 0 && b.evict(m.class, missing, want.n) {
+		if missing > 0 && b.evict(m.class, missing) {
 			b.mu.Lock()
 			continue
 		}
@@ -327,10 +328,21 @@ func (b *budget) fullUnlocked(w want, advice string) error {
 	return b.full(w, advice)
 }
 
-// evict makes room for n bytes, of which so many are missing, or has it made, and tells whether there is more now. Only
-// for puts are datasets dropped.
-func (b *budget) evict(c class, missing, n int64) bool {
-	if b.files.makeRoom(missing, n) {
+// missing is how much the first request in the queue lacks, 0 for nothing. The mutex must not be held.
+func (b *budget) missing() int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.queue) == 0 {
+		return 0
+	}
+	w := b.queue[0]
+	return max(b.arena.Stats().InUse+b.facts.Load()+w.want.n-b.mostNow(w.class), 0)
+}
+
+// evict makes room for a request that lacks so many bytes, or has it made, and tells whether there is more now. Only for
+// puts are datasets dropped.
+func (b *budget) evict(c class, missing int64) bool {
+	if b.files.makeRoom(missing) {
 		return true
 	}
 	d := b.held.Load()

@@ -10,7 +10,7 @@ import (
 // do not are written to files before. It begins before the budget is full, so that a put seldom waits for a disk.
 type spiller struct {
 	wake   chan struct{} // of one place
-	wanted atomic.Int64  // the largest request that waits for room, bytes
+	wanted atomic.Int64  // the largest body that should come back, bytes
 	busy   atomic.Bool
 	// dry: nothing is left that could leave, or writing fails. It holds until something new comes.
 	dry atomic.Bool
@@ -86,14 +86,14 @@ func (f *files) step() bool {
 	return true
 }
 
-// tooMuch tells whether so much is charged that room should be made: for the largest request that waits, or ahead of it.
+// tooMuch tells whether so much is charged that room should be made: for a request that waits, or ahead of one.
 func (f *files) tooMuch() bool {
 	b := f.store.budget
 	if b.limit == 0 {
 		return false
 	}
 	free := b.limit - b.spare - b.arena.Stats().InUse - b.facts.Load()
-	return free < max(f.spiller.wanted.Load(), f.ahead())
+	return free < max(f.spiller.wanted.Load(), f.ahead()) || b.missing() > 0
 }
 
 // ahead is how much is kept free beside what received bodies always leave: room for one file's bodies.
@@ -124,9 +124,9 @@ func (f *files) notice() {
 	}
 }
 
-// makeRoom lets bodies leave memory that lie in files already, about as much as is missing for n bytes, and tells whether
-// any did. What else it takes is left to the spiller.
-func (f *files) makeRoom(missing, n int64) bool {
+// makeRoom lets bodies leave memory that lie in files already, about as much as is missing, and tells whether any did. What
+// else it takes is left to the spiller.
+func (f *files) makeRoom(missing int64) bool {
 	if f == nil {
 		return false
 	}
@@ -141,7 +141,7 @@ func (f *files) makeRoom(missing, n int64) bool {
 		b.Release()
 	}
 	if !left && !f.spiller.dry.Load() {
-		f.ask(n)
+		f.ask(0)
 	}
 	return left
 }

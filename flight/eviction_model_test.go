@@ -70,8 +70,7 @@ func (m *model) act() {
 		m.read(name, name, m.rows[name])
 	case 6:
 		if m.tell("drop", name) {
-			delete(m.rows, name)
-			delete(m.pinned, name)
+			m.forget(name)
 		}
 	case 7:
 		if pin := m.r.IntN(3) == 0; m.tell(map[bool]string{true: "pin", false: "unpin"}[pin], name) {
@@ -82,8 +81,7 @@ func (m *model) act() {
 		err := m.action("evict", fmt.Sprintf(`{"dataset":%q}`, name), &result)
 		switch {
 		case err == nil && result.Dropped:
-			delete(m.rows, name)
-			delete(m.pinned, name)
+			m.forget(name)
 		case status.Code(err) == codes.FailedPrecondition && m.pinned[name]:
 		case err == nil, m.full(err), m.absent(name, err):
 		default:
@@ -118,7 +116,7 @@ func (m *model) lease(name string) {
 	if info.TotalRecords != int64(len(m.rows[name])) {
 		m.Fatalf("info of %s: %d rows, want %d", name, info.TotalRecords, len(m.rows[name]))
 	}
-	m.leases = append(m.leases, &leasedRows{name, info, slices.Clone(m.rows[name])})
+	m.leases = append(m.leases, &leasedRows{dataset: name, info: info, rows: slices.Clone(m.rows[name])})
 }
 
 // tell carries out an action on a dataset that may be absent.
@@ -138,13 +136,23 @@ func (m *model) absent(name string, err error) bool {
 	if m.rows[name] == nil {
 		return true
 	}
-	leased := slices.ContainsFunc(m.leases, func(l *leasedRows) bool { return l.dataset == name })
+	leased := slices.ContainsFunc(m.leases, func(l *leasedRows) bool { return l.dataset == name && !l.outlived })
 	if m.eviction != EvictionDrop || m.pinned[name] || leased && strings.Contains(err.Error(), "to make room") {
 		m.Fatalf("%s is gone, pinned %t, leased %t: %v", name, m.pinned[name], leased, err)
 	}
+	m.forget(name)
+	return true
+}
+
+// forget notes that a dataset is gone. Leases outlive it; they are none on one that is put under its name later.
+func (m *model) forget(name string) {
 	delete(m.rows, name)
 	delete(m.pinned, name)
-	return true
+	for _, l := range m.leases {
+		if l.dataset == name {
+			l.outlived = true
+		}
+	}
 }
 
 // full tells whether an error is that there is no room.
