@@ -74,7 +74,7 @@ func checkDictionaries(fields []*Field) error {
 func sameValues(a, b *Field) bool {
 	x, y := valuesOf(a), valuesOf(b)
 	y.Nullable = x.Nullable // that of the indices
-	return diffField(nil, x, y, false) == "" && sameIDs(x.Children, y.Children)
+	return newPairs().diffField(nil, x, y, false) == "" && sameIDs(x.Children, y.Children)
 }
 
 // valuesOf is a dictionary-encoded field as a field of its values.

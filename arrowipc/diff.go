@@ -11,15 +11,16 @@ func (s *Schema) Equal(o *Schema) bool { return s.Diff(o) == "" }
 
 // Diff says in one line where o, a schema that is put, first differs from s, the one that is here; it is "" if record
 // batches of the one are record batches of the other. Compared are the fields' order, names, types, nullability,
-// children and dictionary encodings (index type and order, not ids). Metadata is not compared, and neither are the
-// names of what has a fixed role in its parent: the children of lists, maps and run-end encoded columns, which
+// children and dictionary encodings: index type, order, and which fields share a dictionary, not ids. Metadata is not
+// compared, and neither are the names of what has a fixed role in its parent: the children of lists, maps and run-end encoded columns, which
 // producers name as they like.
 func (s *Schema) Diff(o *Schema) string {
+	ids := newPairs()
 	for i, f := range s.Fields {
 		if i >= len(o.Fields) {
 			break
 		}
-		if d := diffField(nil, f, o.Fields[i], true); d != "" {
+		if d := ids.diffField(nil, f, o.Fields[i], true); d != "" {
 			return fmt.Sprintf("column %d%s", i, d)
 		}
 	}
@@ -29,8 +30,21 @@ func (s *Schema) Diff(o *Schema) string {
 	return ""
 }
 
+// pairs are the ids of the same dictionaries here and put, both ways.
+type pairs struct{ put, here map[int64]int64 }
+
+func newPairs() pairs { return pairs{map[int64]int64{}, map[int64]int64{}} }
+
+// pair notes that two ids are of the same dictionary, or reports that each has another one's.
+func (p pairs) pair(here, put int64) bool {
+	a, known := p.put[here]
+	b, too := p.here[put]
+	p.put[here], p.here[put] = put, here
+	return (!known || a == put) && (!too || b == here)
+}
+
 // diffField compares two fields, which are children of the one that path names, and begins its finding with the path.
-func diffField(path []string, here, put *Field, named bool) string {
+func (p pairs) diffField(path []string, here, put *Field, named bool) string {
 	if named && here.Name != put.Name {
 		where := ""
 		if len(path) > 0 {
@@ -42,12 +56,15 @@ func diffField(path []string, here, put *Field, named bool) string {
 	if !sameType(here, put) {
 		return fmt.Sprintf(" %s: %s here, %s put", quotePath(path), shortType(here), shortType(put))
 	}
+	if d := here.Dictionary; d != nil && !p.pair(d.ID, put.Dictionary.ID) {
+		return fmt.Sprintf(" %s: other columns share its dictionary here than put", quotePath(path))
+	}
 	if here.Nullable != put.Nullable {
 		return fmt.Sprintf(" %s: %s here, %s put", quotePath(path), nullability(here), nullability(put))
 	}
 	named = hasNamedChildren(here)
 	for i, child := range here.Children {
-		if d := diffField(path, child, put.Children[i], named); d != "" {
+		if d := p.diffField(path, child, put.Children[i], named); d != "" {
 			return d
 		}
 	}

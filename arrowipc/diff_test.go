@@ -56,6 +56,39 @@ func TestDiff(t *testing.T) {
 	}
 }
 
+// Ids may differ as long as the same fields share a dictionary: batches refer to dictionaries by their order.
+func TestDiffOfSharedDictionaries(t *testing.T) {
+	schema := func(ids ...int64) *Schema {
+		var fields []*Field
+		for _, id := range ids {
+			f := &Field{Name: "v", Type: Type{ID: TypeUtf8}, Dictionary: &Dictionary{ID: id, IndexBits: 8, Signed: true}}
+			fields = append(fields, &Field{Name: "l", Type: Type{ID: TypeStruct}, Children: []*Field{f}})
+		}
+		s, err := BuildSchema(fields, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	const differ = ` "l.v": other columns share its dictionary here than put`
+	for _, c := range []struct {
+		here, put []int64
+		want      string
+	}{
+		{[]int64{1, 2, 1}, []int64{1, 2, 1}, ""},
+		{[]int64{1, 2, 1}, []int64{2, 1, 2}, ""},
+		{[]int64{1, 2, 3}, []int64{9, 7, 8}, ""},
+		{[]int64{1, 2}, []int64{1, 1}, "column 1" + differ},
+		{[]int64{1, 1}, []int64{1, 2}, "column 1" + differ},
+		{[]int64{1, 2, 1}, []int64{1, 2, 2}, "column 2" + differ},
+		{[]int64{1, 2, 3}, []int64{3, 3, 1}, "column 1" + differ},
+	} {
+		if got := schema(c.here...).Diff(schema(c.put...)); got != c.want {
+			t.Errorf("%v and %v: %q, not %q", c.here, c.put, got, c.want)
+		}
+	}
+}
+
 func TestDiffOfColumnCounts(t *testing.T) {
 	one, err := BuildSchema([]*Field{node(TypeUtf8)}, nil)
 	if err != nil {
