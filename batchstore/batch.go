@@ -111,11 +111,11 @@ func (b *Batch) Node(i int) struct{ Decoded, Stored, Nulls int64 } {
 // Statistics are those of the row columns of the schema's layout, in the order of arrowipc.RowColumns. They are the batch's own.
 func (b *Batch) Statistics() []statistics.Column { return b.measured }
 
-// EachDictionary calls f with every dictionary that the batch needs. A key is the same for batches that share the
-// dictionary, and only for these. Sizes are bytes, as of [Dictionary].
-func (b *Batch) EachDictionary(f func(key any, id, decoded, stored int64)) {
-	for _, d := range b.dicts {
-		f(d, d.id, d.Decoded(), d.StoredBytes())
+// EachDictionary calls f with every dictionary that the batch needs, and its ordinal in the schema's layout. A key is the
+// same for batches that share the dictionary, and only for these. Sizes are bytes, as of [Dictionary].
+func (b *Batch) EachDictionary(f func(key any, ordinal, decoded, stored int64)) {
+	for i, d := range b.dicts {
+		f(d, int64(i), d.Decoded(), d.StoredBytes())
 	}
 }
 

@@ -18,10 +18,11 @@ import (
 //
 // The put's goroutine extends it; workers read what they took of it when their group was made, and call note.
 type chain struct {
-	layout *arrowipc.DictionaryLayout
-	came   bool              // a dictionary batch has come; without one it is empty, which serves columns of nulls
-	values *dictionaryValues // replaced by a longer one, never modified
-	blocks []arena.Block     // what the values lie in
+	layout  *arrowipc.DictionaryLayout
+	ordinal int               // its
+	came    bool              // a dictionary batch has come; without one it is empty, which serves columns of nulls
+	values  *dictionaryValues // replaced by a longer one, never modified
+	blocks  []arena.Block     // what the values lie in
 	// How many parts of the values, and blocks, consolidate has dealt with.
 	settledParts, settledBlocks int
 
@@ -44,8 +45,8 @@ type chain struct {
 }
 
 // newChain is a dictionary without values. What rows refer to is noted if it may be compacted.
-func newChain(l *arrowipc.DictionaryLayout, nested int, compact bool) *chain {
-	c := &chain{layout: l, values: newDictionaryValues(l.Values), needs: make([]int64, nested)}
+func newChain(l *arrowipc.DictionaryLayout, ordinal, nested int, compact bool) *chain {
+	c := &chain{layout: l, ordinal: ordinal, values: newDictionaryValues(l.Values), needs: make([]int64, nested)}
 	c.noting.Store(compact && !l.Ordered && !l.Nested)
 	return c
 }
@@ -53,7 +54,7 @@ func newChain(l *arrowipc.DictionaryLayout, nested int, compact bool) *chain {
 // fork is a chain of the same values that goes its own way from here: c must not be extended any more.
 func (c *chain) fork() *chain {
 	n := &chain{
-		layout: c.layout, came: c.came, values: c.values, rows: c.rows, bytes: c.bytes, needs: slices.Clone(c.needs), origin: c,
+		layout: c.layout, ordinal: c.ordinal, came: c.came, values: c.values, rows: c.rows, bytes: c.bytes, needs: slices.Clone(c.needs), origin: c,
 		settledParts: c.settledParts, // what comes after them may be put together again; the blocks stay c's
 	}
 	n.noting.Store(c.noting.Load())
@@ -201,7 +202,7 @@ func (c *chain) store(s *Store, m lender, codec compress.Codec, level int, onlyU
 		return err
 	}
 	values.mem.Load().block.Move(nil) // another put may come to share it
-	c.dict = s.dictionaries.intern(c.layout.ID, values)
+	c.dict = s.dictionaries.intern(c.ordinal, values)
 	c.whole = !onlyUsed
 	return nil
 }

@@ -50,7 +50,7 @@ func (d *dictionaries) ordinal(id int64) (int, bool) {
 // begin makes a new chain the current one of a dictionary. Those of dictionaries whose values hold indices into it go
 // their own way from here: their indices now mean other values.
 func (d *dictionaries) begin(ordinal int) *chain {
-	c := newChain(d.layouts[ordinal], len(d.nested[ordinal]), d.compact)
+	c := newChain(d.layouts[ordinal], ordinal, len(d.nested[ordinal]), d.compact)
 	d.current[ordinal] = c
 	d.all = append(d.all, c)
 	changed := map[int]bool{ordinal: true}

@@ -14,21 +14,19 @@ import (
 // A dictionary is never extended: what clients send as deltas has been put together, so that every reader, also one
 // that does not know deltas, needs one dictionary batch.
 type Dictionary struct {
-	id     int64
-	values *Batch
-	digest digest
-	table  *dictionaryTable
+	ordinal int // in the schema's layout
+	values  *Batch
+	digest  digest
+	table   *dictionaryTable
 }
 
-// digest is SHA-256 of all that makes one dictionary the same as another: its id and its stored bytes. Nobody can make two
+// digest is SHA-256 of all that makes one dictionary the same as another: its place in a schema and its stored bytes. (Not its
+// id: of two puts to one dataset, each may give it another.) Nobody can make two
 // that differ and have the same one, so it also names a dictionary in files.
 type digest [sha256.Size]byte
 
 // uid is the digest as text.
 func (d *Dictionary) uid() string { return hex.EncodeToString(d.digest[:]) }
-
-// ID is the dictionary's id in the schema.
-func (d *Dictionary) ID() int64 { return d.id }
 
 // Decoded is the bytes of the plain values, unpadded.
 func (d *Dictionary) Decoded() int64 { return sum(d.values.decoded) }
@@ -67,18 +65,18 @@ func newDictionaryTable() *dictionaryTable {
 	return &dictionaryTable{byDigest: map[digest]*Dictionary{}}
 }
 
-// intern gives the one dictionary of this id and content, retained, and takes the caller's reference to values over.
+// intern gives the one dictionary of this ordinal and content, retained, and takes the caller's reference to values over.
 // Contents are equal if they are stored in the same bytes: encoding is deterministic. The values are in memory.
-func (t *dictionaryTable) intern(id int64, values *Batch) *Dictionary {
-	return t.keep(id, digestOf(id, values), values)
+func (t *dictionaryTable) intern(ordinal int, values *Batch) *Dictionary {
+	return t.keep(ordinal, digestOf(ordinal, values), values)
 }
 
 // keep is intern of values of which the digest is known.
-func (t *dictionaryTable) keep(id int64, sum digest, values *Batch) *Dictionary {
+func (t *dictionaryTable) keep(ordinal int, sum digest, values *Batch) *Dictionary {
 	t.mu.Lock()
 	d := t.byDigest[sum]
 	if d == nil {
-		d = &Dictionary{id: id, values: values, digest: sum, table: t}
+		d = &Dictionary{ordinal: ordinal, values: values, digest: sum, table: t}
 		values.dict = d
 		t.byDigest[sum] = d
 		t.mu.Unlock()
@@ -107,7 +105,7 @@ func (t *dictionaryTable) remove(d *Dictionary) { delete(t.byDigest, d.digest) }
 // digestOf digests a stored batch of one column. Types are told apart by their layout, which the counts of nodes and
 // buffers give: two types with the same one are stored alike, and a dictionary's type is said by the schema that it is sent
 // under. All counts come before what they count, so no two batches give the same bytes to digest.
-func digestOf(id int64, b *Batch) (sum digest) {
+func digestOf(ordinal int, b *Batch) (sum digest) {
 	h := sha256.New()
 	var word []byte
 	add := func(values ...int64) {
@@ -116,7 +114,7 @@ func digestOf(id int64, b *Batch) (sum digest) {
 			h.Write(word)
 		}
 	}
-	add(id, int64(b.codec), b.header.Rows, int64(len(b.header.Nodes)), int64(len(b.header.Buffers)), int64(len(b.header.Variadic)))
+	add(int64(ordinal), int64(b.codec), b.header.Rows, int64(len(b.header.Nodes)), int64(len(b.header.Buffers)), int64(len(b.header.Variadic)))
 	for _, n := range b.header.Nodes {
 		add(n.Length, n.Nulls)
 	}

@@ -7,8 +7,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
+	"github.com/flightcache/flightcache/arrowipc"
 	"github.com/flightcache/flightcache/batchstore/segment"
 	"github.com/flightcache/flightcache/compress"
 )
@@ -120,4 +122,62 @@ func TestJoinFromDamagedFile(t *testing.T) {
 	if now := s.Stats(); now != before {
 		t.Errorf("%+v, before %+v", now, before)
 	}
+}
+
+// Puts to one dataset may number its dictionaries each in their own way: what is shared is shared by content and place,
+// and a file has the ids of the schema that it is written under.
+func TestJoinOfOtherIDs(t *testing.T) {
+	s := filed(t, Options{Workers: 1})
+	schema := func(ids ...int64) *arrowipc.Schema {
+		return buildSchema(t, encodedWith(ids[0], 8, true, fieldOf(t, "a", str)), encodedWith(ids[1], 8, true, fieldOf(t, "b", str)))
+	}
+	one := schema(1, 2)
+	var list []*Batch
+	for _, ids := range [][]int64{{1, 2}, {8, 3}, {2, 1}} {
+		in := begin(t, s, schema(ids...), IngestOptions{})
+		for i, value := range []string{"x", "y"} {
+			if err := addDictionary(t, in, ids[i], false, texts(value), compress.None); err != nil {
+				t.Fatal(err)
+			}
+		}
+		a, b := indices(1, 0, 0), indices(1, 0, 0)
+		if err := addBatch(t, in, &plainBatch{rows: 2, nodes: append(a.nodes, b.nodes...), bufs: append(a.bufs, b.bufs...)}, compress.None); err != nil {
+			t.Fatal(err)
+		}
+		stored, err := in.Finish(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, stored...)
+	}
+	if n := len(s.dictionaries.byDigest); n != 2 {
+		t.Errorf("%d dictionaries are kept, want 2", n)
+	}
+	check := func(list []*Batch) {
+		t.Helper()
+		rows, _ := readAll(t, s, one.Layout, allOf(t, one), ReadOptions{}, list, 1<<40)
+		for _, row := range rows {
+			if row != rows[0] || !strings.Contains(row, "x") || !strings.Contains(row, "y") {
+				t.Errorf("a row reads %q", row)
+			}
+		}
+		if len(rows) != 6 {
+			t.Errorf("%d rows", len(rows))
+		}
+	}
+	check(list)
+	list = joined(t, s, one, list, s.Joins(one.Layout, list, true))
+	if len(list) != 1 {
+		t.Errorf("%d batches", len(list))
+	}
+	check(list)
+	places, err := s.Persist(one, list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := recoverAll(t, s, places)
+	check(again)
+	releaseAll(again)
+	releaseAll(list)
+	noDictionaries(t, s)
 }

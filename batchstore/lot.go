@@ -151,8 +151,9 @@ func (l *lot) writeFile(m lender, number int, batches []*Batch, dicts []*Diction
 		return nil, 0, err
 	}
 	defer w.Abort() // does nothing when it is finished
-	for _, d := range dicts {
-		if err := d.values.writeTo(m, func(f segment.Facts, body []byte) error { return w.AddDictionary(d.id, d.uid(), f, body) }); err != nil {
+	for i, d := range dicts {
+		id := l.schema.Layout.Dictionaries[i].ID // a batch that was appended may have come with another
+		if err := d.values.writeTo(m, func(f segment.Facts, body []byte) error { return w.AddDictionary(id, d.uid(), f, body) }); err != nil {
 			return nil, 0, err
 		}
 	}

@@ -161,13 +161,13 @@ func (s *Store) recoverDictionary(f *segmentFile, l *arrowipc.Layout, i int) (*D
 	if d := s.dictionaries.known(sum); d != nil {
 		return d, nil
 	}
-	for _, x := range l.Dictionaries {
+	for k, x := range l.Dictionaries {
 		if x.ID == id {
 			values, err := s.filedBatch(x.Values, facts, &place{file: f, index: i, dictionary: true})
 			if err != nil {
 				return nil, err
 			}
-			return s.dictionaries.keep(id, sum, values), nil
+			return s.dictionaries.keep(k, sum, values), nil
 		}
 	}
 	return nil, fmt.Errorf("%w: %s: dictionary %d is not in its schema", segment.ErrDamaged, f.name, id)

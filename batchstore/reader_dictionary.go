@@ -68,7 +68,7 @@ func (d *readDictionaries) prepare(r *Reader, b *Batch, send func(*Message) erro
 		if !n.decode {
 			n.sent = next != n.now || d.sentNested(n)
 			if n.sent {
-				if err := r.sendDictionary(next, send); err != nil {
+				if err := r.sendDictionary(n.layout.ID, next, send); err != nil {
 					return err
 				}
 				n.now = next
@@ -130,8 +130,9 @@ func (s *Store) decodeDictionary(m lender, d *Dictionary) (*plainBatch, arena.Bl
 }
 
 // sendDictionary sends a dictionary as one message, in the form that batches have. It is never cut: no reader would
-// put it together again, other than by deltas, which not all know.
-func (r *Reader) sendDictionary(d *Dictionary, send func(*Message) error) error {
+// put it together again, other than by deltas, which not all know. The id is the read's schema's: a batch that was appended
+// may have come with another.
+func (r *Reader) sendDictionary(id int64, d *Dictionary, send func(*Message) error) error {
 	v := d.values
 	m := &Message{Dictionary: true}
 	h := v.header
@@ -171,6 +172,6 @@ func (r *Reader) sendDictionary(d *Dictionary, send func(*Message) error) error 
 			m.Body = [][]byte{block.B}
 		}
 	}
-	m.Header = r.header.DictionaryBatch(d.id, false, &h, m.BodyLength)
+	m.Header = r.header.DictionaryBatch(id, false, &h, m.BodyLength)
 	return send(m)
 }

@@ -30,7 +30,7 @@ func writeSegment(t *testing.T, pool *segment.Pool, path string, schema *arrowip
 	}
 	defer w.Abort()
 	for i, d := range batches[0].dicts {
-		if err := w.AddDictionary(d.id, fmt.Sprint("uid ", i), factsOf(d.values), bodyOf(d.values)); err != nil {
+		if err := w.AddDictionary(schema.Layout.Dictionaries[i].ID, fmt.Sprint("uid ", i), factsOf(d.values), bodyOf(d.values)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -75,7 +75,7 @@ func checkSegment(t *testing.T, pool *segment.Pool, path string, schema *arrowip
 	}
 	for i, d := range batches[0].dicts {
 		id, uid, facts, err := f.Dictionary(i)
-		if err != nil || id != d.id || uid != fmt.Sprint("uid ", i) {
+		if err != nil || id != schema.Layout.Dictionaries[i].ID || uid != fmt.Sprint("uid ", i) {
 			t.Fatalf("dictionary %d is %d %q, %v", i, id, uid, err)
 		}
 		requireFacts(t, facts, d.values)

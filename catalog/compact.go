@@ -135,7 +135,7 @@ func (g *Generation) resize(old *Generation, before, after totals) (lost map[any
 	}
 	g.Dictionaries, g.known = map[int64]DictionaryFacts{}, map[any]bool{}
 	for _, b := range g.Batches {
-		b.EachDictionary(func(key any, id, decoded, stored int64) { g.count(dictionary{key, id, decoded, stored}) })
+		b.EachDictionary(func(key any, ordinal, decoded, stored int64) { g.count(dictionary{key, ordinal, decoded, stored}) })
 	}
 	lost = map[any]bool{}
 	for _, d := range before.dictionaries {

@@ -10,8 +10,8 @@ import (
 // A dictionary is counted once in a generation, however many batches, puts and ids share it, and not as a column's.
 func TestDictionariesCountOnce(t *testing.T) {
 	schema := flat(t)
-	small := fakeDictionary{Key: "small", ID: 3, Decoded: 1000, Stored: 500}
-	grown := fakeDictionary{Key: "grown", ID: 3, Decoded: 3000, Stored: 900}
+	small := fakeDictionary{Key: "small", Ordinal: 3, Decoded: 1000, Stored: 500}
+	grown := fakeDictionary{Key: "grown", Ordinal: 3, Decoded: 3000, Stored: 900}
 	c := newCatalog()
 	commit := func(mode Mode, id int, dictionaries ...fakeDictionary) *Generation {
 		t.Helper()
@@ -59,7 +59,7 @@ func TestDictionariesCountOnce(t *testing.T) {
 			t.Cleanup(before.Release)
 		}
 		g := commit(tc.mode, 1, tc.put...)
-		if !maps.Equal(g.Dictionaries, byID(tc.want)) {
+		if !maps.Equal(g.Dictionaries, byOrdinal(tc.want)) {
 			t.Errorf("dictionaries %v, want %v", g.Dictionaries, tc.want)
 		}
 		var decoded, stored int64

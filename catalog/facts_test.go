@@ -109,7 +109,7 @@ func wantTotals(t rapid.TB, g *Generation, schema *arrowipc.Schema, fakes []*fak
 		t.Errorf("generation %s: %d rows, %d and %d bytes, nodes %v; want %d, %d, %d, %v",
 			g.ID, g.Rows, g.Decoded, g.Stored, g.Nodes, rows, decoded, stored, nodes)
 	}
-	if !maps.Equal(g.Dictionaries, byID(dictionaries)) {
+	if !maps.Equal(g.Dictionaries, byOrdinal(dictionaries)) {
 		t.Errorf("generation %s has the dictionaries %v, want %v", g.ID, g.Dictionaries, dictionaries)
 	}
 }

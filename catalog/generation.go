@@ -19,9 +19,10 @@ type Batch interface {
 	// Node gives, of one field node in the preorder of the schema's layout, the bytes of its own buffers decoded
 	// (unpadded) and as stored, and its null count.
 	Node(i int) NodeFacts
-	// EachDictionary calls f with every dictionary that the batch needs. A key is the same for batches that share the
-	// dictionary, and only for these. Sizes are bytes, of the values decoded (unpadded) and as stored.
-	EachDictionary(f func(key any, id, decoded, stored int64))
+	// EachDictionary calls f with every dictionary that the batch needs, and its ordinal in the schema's layout. A key is the
+	// same for batches that share the dictionary, and only for these. Sizes are bytes, of the values decoded (unpadded) and as
+	// stored.
+	EachDictionary(f func(key any, ordinal, decoded, stored int64))
 	// Statistics are those of the row columns of the schema's layout, in the order of arrowipc.RowColumns. Not to be modified.
 	Statistics() []statistics.Column
 	// Small tells whether the store would join the batch with one that follows and is small too.
@@ -87,7 +88,7 @@ type Generation struct {
 	RowColumns []arrowipc.RowColumn // of Schema.Layout
 	Statistics []statistics.Column  // of all batches, by row column
 
-	Dictionaries map[int64]DictionaryFacts // by id
+	Dictionaries map[int64]DictionaryFacts // by ordinal in Schema.Layout
 	known        map[any]bool              // keys of the dictionaries counted so far; guarded by the catalogue's lock or the reserved name
 
 	refs atomic.Int64
@@ -104,8 +105,8 @@ type Generation struct {
 	facts     []byte
 }
 
-// DictionaryFacts are the sizes, in bytes, of all dictionaries that a generation's batches have under one id, each counted
-// once.
+// DictionaryFacts are the sizes, in bytes, of all dictionaries that a generation's batches have under one ordinal, each
+// counted once.
 type DictionaryFacts struct {
 	Decoded, Stored       int64 // of all: of the plain values, unpadded, and as stored
 	MaxDecoded, MaxStored int64 // of the largest
@@ -159,8 +160,8 @@ type totals struct {
 }
 
 type dictionary struct {
-	key                 any
-	id, decoded, stored int64
+	key                      any
+	ordinal, decoded, stored int64
 }
 
 // addUp adds up batches of a layout.
@@ -183,10 +184,10 @@ func addUp(batches []Batch, l *arrowipc.Layout, columns []arrowipc.RowColumn) to
 		for i, c := range b.Statistics() {
 			t.statistics[i].Merge(c, statistics.ClassOf(columns[i].Column.Field))
 		}
-		b.EachDictionary(func(key any, id, decoded, stored int64) {
+		b.EachDictionary(func(key any, ordinal, decoded, stored int64) {
 			if !known[key] {
 				known[key] = true
-				t.dictionaries = append(t.dictionaries, dictionary{key, id, decoded, stored})
+				t.dictionaries = append(t.dictionaries, dictionary{key, ordinal, decoded, stored})
 			}
 		})
 	}
@@ -221,12 +222,12 @@ func (g *Generation) count(d dictionary) bool {
 		return false
 	}
 	g.known[d.key] = true
-	f := g.Dictionaries[d.id]
+	f := g.Dictionaries[d.ordinal]
 	f.Decoded += d.decoded
 	f.Stored += d.stored
 	f.MaxDecoded = max(f.MaxDecoded, d.decoded)
 	f.MaxStored = max(f.MaxStored, d.stored)
-	g.Dictionaries[d.id] = f
+	g.Dictionaries[d.ordinal] = f
 	g.Decoded += d.decoded
 	g.Stored += d.stored
 	return true

@@ -50,7 +50,7 @@ func (b *fakeBatch) Retain() {
 
 func (b *fakeBatch) EachDictionary(f func(key any, id, decoded, stored int64)) {
 	for _, d := range b.dictionaries {
-		f(d.Key, d.ID, d.Decoded, d.Stored)
+		f(d.Key, d.Ordinal, d.Decoded, d.Stored)
 	}
 }
 
@@ -173,18 +173,18 @@ func current(t testing.TB, c *Catalog, name string) *Generation {
 // fakeDictionary is one dictionary of a fake batch.
 type fakeDictionary struct {
 	Key             any
-	ID              int64
+	Ordinal         int64
 	Decoded, Stored int64
 }
 
-// byID is what a generation should say of distinct dictionaries.
-func byID(list []fakeDictionary) map[int64]DictionaryFacts {
+// byOrdinal is what a generation should say of distinct dictionaries.
+func byOrdinal(list []fakeDictionary) map[int64]DictionaryFacts {
 	out := map[int64]DictionaryFacts{}
 	for _, d := range list {
-		f := out[d.ID]
+		f := out[d.Ordinal]
 		f.Decoded, f.Stored = f.Decoded+d.Decoded, f.Stored+d.Stored
 		f.MaxDecoded, f.MaxStored = max(f.MaxDecoded, d.Decoded), max(f.MaxStored, d.Stored)
-		out[d.ID] = f
+		out[d.Ordinal] = f
 	}
 	return out
 }

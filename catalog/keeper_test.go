@@ -209,7 +209,7 @@ func TestDictionariesOfAFailedAppend(t *testing.T) {
 	}
 	g := current(t, c, "d")
 	defer g.Release()
-	if got, want := fmt.Sprint(g.Dictionaries), fmt.Sprint(byID(pool)); got != want {
+	if got, want := fmt.Sprint(g.Dictionaries), fmt.Sprint(byOrdinal(pool)); got != want {
 		t.Errorf("the dictionaries are %s, want %s", got, want)
 	}
 }

@@ -11,7 +11,7 @@ import (
 func (m *lifetimes) encode(b *fakeBatch, near []*fakeBatch) {
 	switch m.one(3) {
 	case 0:
-		b.dictionaries = []fakeDictionary{{Key: 1_000_000 + b.id, ID: 1, Decoded: 40, Stored: int64(16 + b.id)}}
+		b.dictionaries = []fakeDictionary{{Key: 1_000_000 + b.id, Ordinal: 1, Decoded: 40, Stored: int64(16 + b.id)}}
 	case 1:
 		if len(near) > 0 {
 			b.dictionaries = near[m.one(len(near))].dictionaries

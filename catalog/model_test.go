@@ -36,9 +36,9 @@ type holding struct {
 	want *modelGeneration
 }
 
-// pool is dictionaries that batches share, two of them of one id.
+// pool is dictionaries that batches share, two of them of one place in the schema.
 var pool = []fakeDictionary{
-	{Key: "a", ID: 0, Decoded: 100, Stored: 40}, {Key: "b", ID: 0, Decoded: 200, Stored: 80}, {Key: "c", ID: 1, Decoded: 400, Stored: 160},
+	{Key: "a", Ordinal: 0, Decoded: 100, Stored: 40}, {Key: "b", Ordinal: 0, Decoded: 200, Stored: 80}, {Key: "c", Ordinal: 1, Decoded: 400, Stored: 160},
 }
 
 // begun is a put between Begin and Commit.

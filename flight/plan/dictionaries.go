@@ -14,8 +14,12 @@ func (r *Read) planDictionaries(c *descriptors.ReadCommand, client Client) error
 		return nil
 	}
 	r.Decode = c.Dictionaries == descriptors.DictionariesDecode || c.Dictionaries == "" && client.DecodeDictionaries
+	ordinals := map[int64]int64{}
+	for i, layout := range r.Generation.Schema.Layout.Dictionaries {
+		ordinals[layout.ID] = int64(i)
+	}
 	for _, layout := range chosen {
-		d := r.Generation.Dictionaries[layout.ID]
+		d := r.Generation.Dictionaries[ordinals[layout.ID]]
 		if r.Decoded != Unknown {
 			r.Decoded += d.Decoded
 		}

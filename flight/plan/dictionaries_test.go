@@ -21,9 +21,9 @@ func coded(name string, id int64) *arrowipc.Field {
 func codedGeneration(t *testing.T) *catalog.Generation {
 	schema := schemaOf(t, number("k"), coded("a", 1), coded("b", 1), structOf("s", coded("c", 2), number("d")))
 	batches := evenBatches(schema, 2, 10)
-	small := fakeDictionary{Key: "small", ID: 1, Decoded: 1000, Stored: 300}
-	large := fakeDictionary{Key: "large", ID: 1, Decoded: 4000, Stored: 1200}
-	other := fakeDictionary{Key: "other", ID: 2, Decoded: 50, Stored: 50}
+	small := fakeDictionary{Key: "small", Ordinal: 0, Decoded: 1000, Stored: 300}
+	large := fakeDictionary{Key: "large", Ordinal: 0, Decoded: 4000, Stored: 1200}
+	other := fakeDictionary{Key: "other", Ordinal: 1, Decoded: 50, Stored: 50}
 	batches[0].dictionaries = []fakeDictionary{small, other}
 	batches[1].dictionaries = []fakeDictionary{large, other}
 	return generation(t, schema, batches...)

@@ -43,7 +43,7 @@ func (b *countedBatch) Release() { b.ask() }
 func (b *countedBatch) EachDictionary(f func(key any, id, decoded, stored int64)) {
 	b.ask()
 	for _, d := range b.dictionaries {
-		f(d.Key, d.ID, d.Decoded, d.Stored)
+		f(d.Key, d.Ordinal, d.Decoded, d.Stored)
 	}
 }
 
@@ -130,6 +130,6 @@ func show(picks []arrowipc.Pick) string {
 // fakeDictionary is one dictionary of a counted batch.
 type fakeDictionary struct {
 	Key             any
-	ID              int64
+	Ordinal         int64
 	Decoded, Stored int64
 }
