@@ -18,7 +18,7 @@ import (
 type Durable struct {
 	store   segments
 	limits  arrowipc.Limits
-	journal *journal.Journal
+	journal records
 	kept    *journal.Contents // of the last run, until it is restored
 	log     *zap.Logger
 
@@ -31,6 +31,13 @@ type segments interface {
 	Persist(schema *arrowipc.Schema, batches []*batchstore.Batch) ([]batchstore.Place, error)
 	Recover(segment string) (*arrowipc.Schema, []*batchstore.Batch, error)
 	Sweep(keep func(segment string) bool) (removed int, err error)
+}
+
+// records are what a journal does.
+type records interface {
+	Write(*journal.Dataset, *journal.Put) error
+	Delete(dataset string) error
+	Close() error
 }
 
 // OpenDurable opens the journal in a file, which is made if it is absent. The store has a folder, and stays the caller's, who

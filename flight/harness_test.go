@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"sync/atomic"
@@ -34,6 +35,8 @@ type fixture struct {
 	address string
 	store   *batchstore.Store
 	catalog *catalog.Catalog
+	durable *Durable // nil without a data folder
+	data    string   // the folder, or ""
 	server  *Server
 	grpc    *grpc.Server
 	logs    *observer.ObservedLogs
@@ -76,6 +79,7 @@ type setup struct {
 	store   batchstore.Options
 	service Options
 	catalog catalog.Options
+	data    string // the data folder; "": none
 }
 
 // start serves on a loopback port until the test ends. Freed memory is poisoned, so that a use after free shows as
@@ -96,10 +100,25 @@ func start(t testing.TB, change ...func(*setup)) *fixture {
 	for _, f := range change {
 		f(&s)
 	}
-	f := &fixture{TB: t, logs: logs, catalog: catalog.New(s.catalog), received: &atomic.Int64{}, sent: &atomic.Int64{}}
+	f := &fixture{TB: t, logs: logs, data: s.data, received: &atomic.Int64{}, sent: &atomic.Int64{}}
 	var err error
+	if s.data != "" {
+		s.store.Dir = filepath.Join(s.data, "segments")
+	}
 	if f.store, err = batchstore.New(s.store); err != nil {
 		t.Fatal(err)
+	}
+	if s.data != "" {
+		if f.durable, err = OpenDurable(f.store, filepath.Join(s.data, "catalog.db"), zap.New(core)); err != nil {
+			t.Fatal(err)
+		}
+		s.catalog.Keeper = f.durable
+	}
+	f.catalog = catalog.New(s.catalog)
+	if f.durable != nil {
+		if err := f.durable.Restore(f.catalog); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if f.server, err = New(f.store, f.catalog, s.service); err != nil {
 		t.Fatal(err)
@@ -121,7 +140,14 @@ func start(t testing.TB, change ...func(*setup)) *fixture {
 			t.Errorf("serve: %v", err)
 		}
 		f.server.Close()
+		f.catalog.ClearVolatile()
+		f.store.KeepFiles()
 		f.catalog.Clear()
+		if f.durable != nil {
+			if err := f.durable.Close(); err != nil {
+				t.Errorf("close what is durable: %v", err)
+			}
+		}
 		f.settles(0)
 		if err := f.store.Close(); err != nil {
 			t.Errorf("close the store: %v", err)
