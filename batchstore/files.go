@@ -159,10 +159,10 @@ func (s *Store) Sweep(keep func(segment string) bool) (removed int, err error) {
 	return removed, errors.Join(errs...)
 }
 
-// KeepFiles has files stay when their last batch goes: a server that is about to stop calls it before it lets go of durable
-// datasets.
-func (s *Store) KeepFiles() {
+// KeepFiles sets whether files stay when their last batch goes. They do not, but while a server starts or stops: what it has
+// not taken up yet, or lets go of, is needed still.
+func (s *Store) KeepFiles(keep bool) {
 	if s.files != nil {
-		s.files.keep.Store(true)
+		s.files.keep.Store(keep)
 	}
 }

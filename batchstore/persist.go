@@ -62,7 +62,8 @@ func noSpace(err error) error {
 
 // Recover gives the schema and the batches of a file in the store's folder, in order. Only its metadata is read; bodies stay on
 // disk until they are wanted. The caller owns one reference to each batch. Errors are ErrFiles, ErrMemory when the facts
-// of the batches are more than the budget has, and segment.ErrDamaged.
+// of the batches are more than the budget has, and segment.ErrDamaged. Where only the headers of single batches are damaged,
+// the others come beside the error, with nil in the place of those.
 func (s *Store) Recover(name string) (*arrowipc.Schema, []*Batch, error) {
 	if s.files == nil {
 		return nil, nil, fmt.Errorf("%w: the store has none", ErrFiles)
@@ -82,13 +83,17 @@ func (s *Store) Recover(name string) (*arrowipc.Schema, []*Batch, error) {
 	f := &segmentFile{File: file, files: s.files, name: name, bytes: file.Size()}
 	f.refs.Store(1)
 	defer f.release()
-	batches, err := s.recoverBatches(f)
+	batches, damaged, err := s.recoverBatches(f)
+	if err == nil {
+		err = damaged
+	}
 	f.leave.Store(err != nil) // what is damaged is not this store's to remove
 	file.Trim()
 	return file.Schema(), batches, err
 }
 
-func (s *Store) recoverBatches(f *segmentFile) (out []*Batch, err error) {
+// recoverBatches gives the batches of a file; where one is damaged it is nil, and the first such error comes beside them.
+func (s *Store) recoverBatches(f *segmentFile) (out []*Batch, damaged, err error) {
 	var dicts []*Dictionary
 	defer func() {
 		for _, d := range dicts {
@@ -98,7 +103,9 @@ func (s *Store) recoverBatches(f *segmentFile) (out []*Batch, err error) {
 	defer func() {
 		if err != nil {
 			for _, b := range out {
-				b.Release()
+				if b != nil {
+					b.Release()
+				}
 			}
 			out = nil
 		}
@@ -107,19 +114,26 @@ func (s *Store) recoverBatches(f *segmentFile) (out []*Batch, err error) {
 	for i := range f.Dictionaries() {
 		d, err := s.recoverDictionary(f, l, i)
 		if err != nil {
-			return out, err
+			return out, nil, err
 		}
 		dicts = append(dicts, d)
 	}
 	whole := &lot{files: s.files, name: f.name, schema: f.Schema()}
 	for i := range f.Batches() {
 		facts, err := f.Batch(i)
+		if errors.Is(err, segment.ErrDamaged) {
+			if damaged == nil {
+				damaged = err
+			}
+			out = append(out, nil)
+			continue
+		}
 		if err != nil {
-			return out, err
+			return out, damaged, err
 		}
 		b, err := s.filedBatch(l, facts, &place{file: f, index: i})
 		if err != nil {
-			return out, err
+			return out, damaged, err
 		}
 		b.lot.Store(whole)
 		for _, d := range dicts {
@@ -128,7 +142,7 @@ func (s *Store) recoverBatches(f *segmentFile) (out []*Batch, err error) {
 		}
 		out = append(out, b)
 	}
-	return out, nil
+	return out, damaged, nil
 }
 
 // filedBatch makes a batch whose body lies in a file; it holds the file.

@@ -31,6 +31,7 @@ type segments interface {
 	Persist(schema *arrowipc.Schema, batches []*batchstore.Batch) ([]batchstore.Place, error)
 	Recover(segment string) (*arrowipc.Schema, []*batchstore.Batch, error)
 	Sweep(keep func(segment string) bool) (removed int, err error)
+	KeepFiles(keep bool)
 }
 
 // records are what a journal does.

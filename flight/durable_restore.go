@@ -24,18 +24,18 @@ import (
 type recovered struct {
 	schema  *arrowipc.Schema
 	batches []*batchstore.Batch // one reference to each; nil where one is damaged
-	err     error               // why there are none
+	err     error               // why there are none, or some are damaged
 }
 
 // forgetAtOnce is how many expired datasets are forgotten at a time: they share the disk's work.
 const forgetAtOnce = 256
 
-// Restore publishes the datasets of the last run in the catalogue, which has none yet, and makes its durable puts known. Files
-// that no dataset needs are removed first, and so is what a crash left half-written. Only metadata is read: the time does not
+// Restore publishes the datasets of the last run in the catalogue, which has none yet, and makes its durable puts known. Then
+// files that no dataset needs are removed, and so is what a crash left half-written. Only metadata is read: the time does not
 // grow with the data. Batches in files that are damaged or missing are logged; reading them will be an error, and everything
 // else is there. An error is one of the start: the folder or the journal cannot be used as it is, or the metadata need more
 // memory than the store has. It is called once.
-func (d *Durable) Restore(c *catalog.Catalog) error {
+func (d *Durable) Restore(c *catalog.Catalog) (err error) {
 	began := time.Now()
 	kept := d.kept
 	d.kept = nil
@@ -52,30 +52,32 @@ func (d *Durable) Restore(c *catalog.Catalog) error {
 			needed[run.Segment] = true
 		}
 	}
-	swept, err := d.store.Sweep(func(name string) bool {
-		return needed[name] || kept.FellBack && !strings.HasSuffix(name, segment.TemporarySuffix)
-	})
-	if err != nil {
-		return err
-	}
+	d.store.KeepFiles(true) // whatever comes now: no file goes because it was not taken up
 	found, err := d.recover(slices.Sorted(maps.Keys(needed)))
 	defer func() {
 		for _, f := range found {
 			f.release()
 		}
+		d.store.KeepFiles(err != nil) // a start that fails lets go of what it has
 	}()
 	if err != nil {
 		return err
 	}
 	batches, lost := 0, 0
 	for i := range live {
-		n, bad, err := d.restore(c, &live[i], found)
-		if err != nil {
+		var n, bad int
+		if n, bad, err = d.restore(c, &live[i], found); err != nil {
 			return fmt.Errorf("dataset %q: %w", live[i].Name, err)
 		}
 		batches, lost = batches+n, lost+bad
 	}
 	c.RestorePuts(putsOf(kept.Puts))
+	swept, err := d.store.Sweep(func(name string) bool {
+		return needed[name] || kept.FellBack && !strings.HasSuffix(name, segment.TemporarySuffix)
+	})
+	if err != nil {
+		return err
+	}
 	d.log.Info("restored durable datasets", zap.Int("datasets", len(live)), zap.Int("batches", batches), zap.Int("lost_batches", lost),
 		zap.Int("files", len(needed)), zap.Int("files_removed", swept), zap.Duration("took", time.Since(began)))
 	return nil
@@ -160,31 +162,19 @@ func (d *Durable) restore(c *catalog.Catalog, r *journal.Dataset, found map[stri
 // run gives the batches of a run, the caller's to release. In the place of those that are not what the record says stand lost
 // ones; then the error is why.
 func (f *recovered) run(run journal.Run, s *arrowipc.Schema) (out []catalog.Batch, lost error) {
-	err := f.err
-	switch {
-	case err != nil:
-	case run.First+run.Count > len(f.batches):
-		err = fmt.Errorf("%w: %s has %d batches, not %d", segment.ErrDamaged, run.Segment, len(f.batches), run.First+run.Count)
-	default:
-		if diff := s.Diff(f.schema); diff != "" {
-			err = fmt.Errorf("%w: %s has another schema: %s", segment.ErrDamaged, run.Segment, diff)
+	whole, why := f.found(run, s)
+	rows, missing := run.Rows, 0
+	for _, b := range whole {
+		if b != nil {
+			rows -= b.Rows()
+		} else {
+			missing++
 		}
 	}
-	whole := make([]*batchstore.Batch, run.Count)
-	missing, rows := run.Count, run.Rows
-	if err == nil {
-		copy(whole, f.batches[run.First:])
-		for _, b := range whole {
-			if b != nil {
-				missing--
-				rows -= b.Rows()
-			}
-		}
-		if rows < 0 || missing == 0 && rows != 0 {
-			err = fmt.Errorf("%w: %s does not have the rows that were put", segment.ErrDamaged, run.Segment)
-			clear(whole)
-			missing, rows = run.Count, run.Rows
-		}
+	if rows < 0 || missing == 0 && rows > 0 {
+		why = fmt.Errorf("%w: %s does not have the rows that were put", segment.ErrDamaged, run.Segment)
+		clear(whole)
+		rows, missing = run.Rows, run.Count
 	}
 	for i, b := range whole {
 		if b != nil {
@@ -192,15 +182,27 @@ func (f *recovered) run(run journal.Run, s *arrowipc.Schema) (out []catalog.Batc
 			out = append(out, b)
 			continue
 		}
-		p := batchstore.Place{Segment: run.Segment, Index: run.First + i}
-		if err == nil {
-			err = fmt.Errorf("%w: %s: batch %d", segment.ErrDamaged, p.Segment, p.Index)
-		}
-		share := rows / int64(missing)
-		out = append(out, newLostBatch(s, p, share, err))
-		missing, rows, lost = missing-1, rows-share, err
+		share := rows / int64(missing) // of each only the sum is known
+		out = append(out, newLostBatch(s, batchstore.Place{Segment: run.Segment, Index: run.First + i}, share, why))
+		rows, missing, lost = rows-share, missing-1, why
 	}
 	return out, lost
+}
+
+// found gives the batches of a run as they were found, nil where there is none; then the error is why.
+func (f *recovered) found(run journal.Run, s *arrowipc.Schema) ([]*batchstore.Batch, error) {
+	out := make([]*batchstore.Batch, run.Count)
+	if f.batches == nil && f.err != nil {
+		return out, f.err
+	}
+	if run.First+run.Count > len(f.batches) {
+		return out, fmt.Errorf("%w: %s has %d batches, not %d", segment.ErrDamaged, run.Segment, len(f.batches), run.First+run.Count)
+	}
+	if diff := s.Diff(f.schema); diff != "" {
+		return out, fmt.Errorf("%w: %s has another schema: %s", segment.ErrDamaged, run.Segment, diff)
+	}
+	copy(out, f.batches[run.First:])
+	return out, f.err
 }
 
 func putsOf(puts []journal.Put) []catalog.KeptPut {

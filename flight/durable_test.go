@@ -18,6 +18,7 @@ import (
 
 	"github.com/flightcache/flightcache/arrowipc"
 	"github.com/flightcache/flightcache/batchstore"
+	"github.com/flightcache/flightcache/batchstore/segment"
 	"github.com/flightcache/flightcache/catalog"
 	"github.com/flightcache/flightcache/catalog/journal"
 )
@@ -307,6 +308,7 @@ type broken struct {
 	segments
 	records
 	files, changes error
+	damaged        int // of each file recovered, this batch is; below 0: none
 }
 
 var errDisk = errors.New("the disk is broken")
@@ -335,9 +337,18 @@ func (b *broken) Delete(name string) error {
 func (b *broken) Close() error { return b.records.Close() }
 
 func (f *fixture) breakable() *broken {
-	b := &broken{segments: f.durable.store, records: f.durable.journal}
+	b := &broken{segments: f.durable.store, records: f.durable.journal, damaged: -1}
 	f.durable.store, f.durable.journal = b, b
 	return b
+}
+
+func (b *broken) Recover(name string) (*arrowipc.Schema, []*batchstore.Batch, error) {
+	s, list, err := b.segments.Recover(name)
+	if err == nil && b.damaged >= 0 && b.damaged < len(list) {
+		list[b.damaged].Release()
+		list[b.damaged], err = nil, fmt.Errorf("%w: %s", segment.ErrDamaged, name)
+	}
+	return s, list, err
 }
 
 // Where the disk fails, at each step, the client is told, and all is as it was: now, after the next success, and after a crash.

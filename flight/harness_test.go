@@ -79,7 +79,8 @@ type setup struct {
 	store   batchstore.Options
 	service Options
 	catalog catalog.Options
-	data    string // the data folder; "": none
+	data    string         // the data folder; "": none
+	disk    func(*Durable) // is called before anything is restored; nil: nothing
 }
 
 // start serves on a loopback port until the test ends. Freed memory is poisoned, so that a use after free shows as
@@ -113,6 +114,9 @@ func start(t testing.TB, change ...func(*setup)) *fixture {
 			t.Fatal(err)
 		}
 		s.catalog.Keeper = f.durable
+		if s.disk != nil {
+			s.disk(f.durable)
+		}
 	}
 	f.catalog = catalog.New(s.catalog)
 	if f.durable != nil {
@@ -141,7 +145,7 @@ func start(t testing.TB, change ...func(*setup)) *fixture {
 		}
 		f.server.Close()
 		f.catalog.ClearVolatile()
-		f.store.KeepFiles()
+		f.store.KeepFiles(true)
 		f.catalog.Clear()
 		if f.durable != nil {
 			if err := f.durable.Close(); err != nil {

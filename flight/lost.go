@@ -65,7 +65,7 @@ func wholeBatches(g *catalog.Generation) []*batchstore.Batch {
 // wholeBatch gives a batch of a generation for reading. The error is that of a lost one.
 func wholeBatch(b catalog.Batch) (*batchstore.Batch, error) {
 	if lost, is := b.(*lostBatch); is {
-		return nil, fmt.Errorf("batch %d of %s is lost, the others can be read: %w", lost.place.Index, lost.place.Segment, lost.err)
+		return nil, fmt.Errorf("batch %d of %s is lost, the others can be read (by partitions): %w", lost.place.Index, lost.place.Segment, lost.err)
 	}
 	return b.(*batchstore.Batch), nil
 }

@@ -51,7 +51,7 @@ func (c *serveCmd) openStores(log *zap.Logger) (s *stores, err error) {
 func (s *stores) close() (err error) {
 	if s.names != nil {
 		s.names.ClearVolatile()
-		s.store.KeepFiles()
+		s.store.KeepFiles(true)
 		s.names.Clear()
 	}
 	if s.durable != nil {
