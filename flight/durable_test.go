@@ -292,7 +292,7 @@ func TestEvictDurable(t *testing.T) {
 	if err := f.action("evict", `{"dataset":"d"}`, &result); err != nil {
 		t.Fatal(err)
 	}
-	if want := (evictResult{Dataset: "d", Evicted: true, StoredBytes: facts.StoredBytes, Durable: true}); result != want {
+	if want := (evictResult{Dataset: "d", Evicted: true, StoredBytes: facts.StoredBytes, FreedBytes: facts.StoredBytes, Durable: true}); result != want {
 		t.Errorf("%+v, want %+v", result, want)
 	}
 	if now := f.charged(); now > before-facts.StoredBytes {
