@@ -21,10 +21,7 @@ type Joiner struct {
 	measurer *measurer
 	leaves   []leaf // of the layout's dictionaries
 
-	// The dictionaries of the run before: runs that follow each other mostly have the same. One reference each.
-	dicts  []*Dictionary
-	values map[int64]*dictionaryValues
-	blocks []arena.Block // what the values lie in
+	dicts *joinDictionaries // of the run before: runs that follow each other mostly have the same
 
 	made    []*Batch // without references
 	written int64    // plain bytes of them
@@ -45,55 +42,72 @@ func (s *Store) Joiner(schema *arrowipc.Schema, c *Claim) *Joiner {
 
 // Close gives back what the joiner kept between runs. The batches made may be moved to files from here on.
 func (j *Joiner) Close() {
-	j.forget()
+	j.dicts.free()
 	j.store.files.joined(j.schema, j.made)
-	j.made = nil
-}
-
-// forget lets go of the dictionaries.
-func (j *Joiner) forget() {
-	for i := range j.blocks {
-		Free(&j.blocks[i])
-	}
-	for _, d := range j.dicts {
-		d.Release()
-	}
-	j.blocks, j.dicts, j.values = nil, nil, nil
+	j.dicts, j.made = nil, nil
 }
 
 // Written is the plain bytes of all batches made so far.
 func (j *Joiner) Written() int64 { return j.written }
 
-// Join makes one batch out of a run that [Store.Joins] found, or the fewest that the limits of a batch allow. They have the
-// same rows in the same order, under the codec of the run, measured anew. The run stays the caller's, who keeps it
-// retained; the caller owns one reference to each of the new batches. Errors are ErrMemory, compress.ErrCorrupt for a
-// damaged body, which names its place in the run, and the context's.
+// Join makes one batch out of a run that [Store.Joins] found, or the fewest that the limits of a batch, and of what an index
+// can tell apart, allow. They have the same rows in the same order, under the codec of the run, measured anew. Where the run
+// has several dictionaries of one column, the new batch has one with the values of all of them.
+//
+// The run stays the caller's, who keeps it retained; the caller owns one reference to each of the new batches. Errors are
+// ErrMemory, those of reading a file, compress.ErrCorrupt for a damaged body, which names its place in the run, and the
+// context's.
 func (j *Joiner) Join(ctx context.Context, run []*Batch) (out []*Batch, err error) {
-	var e *builder
-	var held []arena.Block
-	var bodies []*resident
 	defer func() {
 		if p := recover(); p != nil { // a fault of ours: it must not end the process
 			err = fmt.Errorf("%w: %v", errPanic, p)
 			j.store.opts.Panic(p, debug.Stack())
 		}
+		if err != nil {
+			for _, b := range out {
+				b.Release()
+			}
+			out = nil
+		}
+	}()
+	for first := 0; first < len(run); {
+		n, err := j.dictionaries(run[first:])
+		if err != nil {
+			return out, err
+		}
+		made, err := j.one(ctx, run[first:first+n])
+		if err != nil {
+			return out, fmt.Errorf("stored batches %d to %d of %d: %w", first, first+n-1, len(run), err)
+		}
+		out = append(out, made...)
+		first += n
+	}
+	return out, nil
+}
+
+// one joins a run of which the joiner has the dictionaries.
+func (j *Joiner) one(ctx context.Context, run []*Batch) (out []*Batch, err error) {
+	var held []arena.Block
+	var bodies []*resident
+	e := &builder{
+		store: j.store, memory: j.memory, columns: j.layout.Columns, dictionaries: j.dicts.values, measurer: j.measurer, stored: j.layout,
+		message: j.store.storedLimit(j.layout), codec: run[0].codec, encoded: new(atomic.Int64),
+	}
+	over := false
+	defer func() {
 		for i := range held {
 			Free(&held[i])
 		}
 		for _, x := range bodies {
 			x.Release()
 		}
-		if err != nil && e != nil {
+		if !over {
 			for _, b := range e.out {
 				b.Release()
 			}
-			out = nil
 		}
 	}()
-	if err := j.dictionaries(run[0]); err != nil {
-		return nil, err
-	}
-	runs, level := j.runs(run), 0
+	runs := j.runs(run)
 	for i, b := range run {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
@@ -106,28 +120,28 @@ func (j *Joiner) Join(ctx context.Context, run []*Batch) (out []*Batch, err erro
 			held = append(held, block)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("stored batch %d of %d: %w", i, len(run), err)
+			return nil, fmt.Errorf("batch %d: %w", i, err)
 		}
 		if b.codec != compress.None { // it has been decoded
 			bodies[len(bodies)-1].Release()
 			bodies = bodies[:len(bodies)-1]
 		}
-		level = max(level, b.level)
+		j.dicts.renumber(j.leaves, b, runs[i].b)
+		e.level = max(e.level, b.level)
 	}
-	e = &builder{
-		store: j.store, memory: j.memory, columns: j.layout.Columns, dictionaries: j.values, measurer: j.measurer, stored: j.layout,
-		message: j.store.storedLimit(j.layout), codec: run[0].codec, level: level, encoded: new(atomic.Int64),
-	}
-	err = e.add(runs)
-	if err != nil {
+	if err := j.dicts.store(j, run[0].codec, e.level); err != nil {
 		return nil, err
 	}
+	if err := e.add(runs); err != nil {
+		return nil, err
+	}
+	over = true
 	for _, b := range e.out {
 		j.written += b.total
-		for _, d := range j.dicts {
+		for _, d := range j.dicts.dicts {
 			d.Retain()
+			b.dicts = append(b.dicts, d)
 		}
-		b.dicts = append([]*Dictionary(nil), j.dicts...)
 		b.mem.Load().block.Move(nil) // it is not the claim's any more
 	}
 	j.made = append(j.made, e.out...)
@@ -162,36 +176,6 @@ func (j *Joiner) decode(b *Batch, plain *plainBatch, body []byte) (block arena.B
 		}
 	}
 	return block, nil
-}
-
-// dictionaries decodes the dictionaries that a batch needs, which statistics look at.
-func (j *Joiner) dictionaries(b *Batch) error {
-	if len(b.dicts) == 0 || j.values != nil && sameDictionaries(b, &Batch{dicts: j.dicts}) {
-		return nil
-	}
-	j.forget()
-	values := make(map[int64]*dictionaryValues, len(b.dicts))
-	for i, d := range b.dicts {
-		l := j.layout.Dictionaries[i]
-		plain, block, err := j.store.decodeDictionary(j.memory, d)
-		if err != nil {
-			return err
-		}
-		j.blocks = append(j.blocks, block)
-		if err := checkPlain(l.Values, plain); err != nil {
-			return fmt.Errorf("dictionary %d: %w: %s", l.ID, compress.ErrCorrupt, err.Error())
-		}
-		v := newDictionaryValues(l.Values)
-		if plain.rows > 0 {
-			v = v.with(plain)
-		}
-		values[l.ID] = v
-	}
-	for _, d := range b.dicts {
-		d.Retain()
-	}
-	j.values, j.dicts = values, append([]*Dictionary(nil), b.dicts...)
-	return nil
 }
 
 // joined lets the batches that a joiner has made move to files. Of those that are gone already nothing is needed.

@@ -246,6 +246,24 @@ func TestJoinRefused(t *testing.T) {
 	for _, codec := range []compress.Codec{compress.None, compress.Zstd} {
 		s := newStore(t, Options{Workers: 1, Memory: 64 << 20})
 		r := rand.New(rand.NewPCG(1, 2))
+		refused := func(what string, schema *arrowipc.Schema, list []*Batch) {
+			t.Helper()
+			refusing(t, s, fmt.Sprint("join ", what, " ", codec), func() error {
+				c := s.JoinClaim(context.Background())
+				defer c.End()
+				j := s.Joiner(schema, c)
+				defer j.Close()
+				for _, run := range s.Joins(schema.Layout, list, true) {
+					out, err := j.Join(context.Background(), list[run.First:run.Last])
+					if err != nil {
+						return err
+					}
+					releaseAll(out)
+				}
+				return nil
+			})
+			releaseAll(list)
+		}
 		schema := randomDictSchema(t, r, shapes[8])
 		m := newDictModel(t, r, schema)
 		in := begin(t, s, schema, IngestOptions{Codec: codec, KeepBatches: true})
@@ -257,21 +275,14 @@ func TestJoinRefused(t *testing.T) {
 		for _, b := range list {
 			b.apart = false
 		}
-		refusing(t, s, fmt.Sprint("join ", codec), func() error {
-			c := s.JoinClaim(context.Background())
-			defer c.End()
-			j := s.Joiner(schema, c)
-			defer j.Close()
-			for _, run := range s.Joins(schema.Layout, list, true) {
-				out, err := j.Join(context.Background(), list[run.First:run.Last])
-				if err != nil {
-					return err
-				}
-				releaseAll(out)
-			}
-			return nil
-		})
-		releaseAll(list)
+		refused("one put", schema, list)
+		m = newDictModel(t, r, codedSchema(t, r, shapes[8], 8))
+		list = nil
+		for range 5 {
+			list = append(list, appendCoded(t, s, m, codec, 60, 10)...)
+		}
+		refused("several dictionaries", m.schema, list)
+		noDictionaries(t, s)
 	}
 }
 
@@ -297,7 +308,7 @@ func TestJoinFails(t *testing.T) {
 	for i := x.Offset + 8; i < x.Offset+x.Length; i++ {
 		b[i] ^= 0x55
 	}
-	if _, err := j.Join(context.Background(), list); !errors.Is(err, compress.ErrCorrupt) || !strings.Contains(err.Error(), "stored batch 1 of 3") {
+	if _, err := j.Join(context.Background(), list); !errors.Is(err, compress.ErrCorrupt) || !strings.Contains(err.Error(), "stored batches 0 to 2 of 3: batch 1") {
 		t.Errorf("damaged: %v", err)
 	}
 	if got := s.Stats().Charged; got != before {

@@ -140,14 +140,18 @@ func (s *Server) compactAction(ctx context.Context, a descriptors.Compact) ([]by
 // are there.
 const stepBytes = 64 << 20
 
-// maxConflicts is how often a compaction begins anew with a dataset that was replaced under it.
-const maxConflicts = 3
+// maxConflicts is how often a compaction begins anew with a dataset that was replaced under it, and maxPasses how often it
+// goes through all of one: where dictionaries become one, more may fit than before.
+const (
+	maxConflicts = 3
+	maxPasses    = 8
+)
 
 // compact joins small batches of a dataset: all that can be, or those that are worth it while the dataset still grows. It
 // goes in steps, each of which publishes another layout of what the dataset is by then. Errors are the context's,
 // catalog.ErrNotFound, catalog.ErrConflict and those of batchstore.Joiner; what earlier steps have done stays.
 func (c *compactor) compact(ctx context.Context, dataset string, all bool) (r compactResult, err error) {
-	conflicts := 0
+	conflicts, passes := 0, 0
 	for first := true; ; first = false {
 		g, err := c.server.catalog.Current(dataset)
 		if err != nil {
@@ -166,6 +170,10 @@ func (c *compactor) compact(ctx context.Context, dataset string, all bool) (r co
 		if errors.Is(err, catalog.ErrConflict) && conflicts < maxConflicts {
 			conflicts++
 			more, err = true, nil
+		}
+		if all && now != nil && !more {
+			passes++
+			more = passes < maxPasses
 		}
 		if err != nil || now == nil {
 			c.server.catalog.Settle(g) // after an error too: to try again at once would be as much in vain

@@ -173,13 +173,29 @@ def test_dictionaries(quiet: Client, name: str) -> None:
     second = [part(["Lima"], [0, 0, None]) for _ in range(20)]
     for p in first + second + first:
         quiet.put(name, p, mode="append")
-    assert quiet.action("compact", dataset=name)["batches"] <= 3
+    assert quiet.action("compact", dataset=name)["batches"] == 1
     got = quiet.get(name)
     assert got.schema.equals(schema)
     want = [v for p in first + second + first for v in p["d"].to_pylist()]
     assert got["d"].to_pylist() == want
     assert quiet.get(name, dictionaries="decode")["d"].to_pylist() == want
+    assert got["d"].num_chunks == 1
+    assert sorted(got["d"].chunk(0).dictionary.to_pylist()) == ["Lima", "Oslo", "Rome"]
     assert [c.get("max") for c in quiet.describe(name)["columns"]] == ["Rome", 3]
+
+
+def test_dictionaries_that_do_not_become_one(quiet: Client, name: str) -> None:
+    kind = pa.dictionary(pa.int8(), pa.string(), ordered=True)
+    low = pa.DictionaryArray.from_arrays(pa.array([0, 1], pa.int8()), pa.array(["low", "high"]), ordered=True)
+    mid = pa.DictionaryArray.from_arrays(pa.array([0, 1], pa.int8()), pa.array(["mid", "low"]), ordered=True)
+    for column in [low, low, mid, mid, low]:
+        quiet.put(name, pa.table([column], schema=pa.schema([("d", kind)])), mode="append")
+    assert quiet.action("compact", dataset=name)["batches"] == 3
+    assert quiet.get(name)["d"].to_pylist() == [
+        *low.to_pylist() * 2,
+        *mid.to_pylist() * 2,
+        *low.to_pylist(),
+    ]
 
 
 @pytest.mark.parametrize("codec", ["none", "lz4", "zstd"])
