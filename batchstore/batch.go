@@ -64,6 +64,9 @@ func (b *Batch) factBytes() int64 {
 	filed := 0
 	if b.store.files != nil { // its place and its checksums
 		filed = 160 + 4*len(b.layout.Columns)
+		if b.store.opts.Load {
+			filed += 12 * len(b.layout.Columns)
+		}
 	}
 	return 280 + int64(filed) + measured + 16*int64(len(b.header.Nodes)+len(b.header.Buffers)) + 8*int64(len(b.header.Variadic)+len(b.decoded)+len(b.stored))
 }
@@ -108,7 +111,8 @@ func (b *Batch) Node(i int) struct{ Decoded, Stored, Nulls int64 } {
 	return struct{ Decoded, Stored, Nulls int64 }{b.decoded[i], b.stored[i], b.header.Nodes[i].Nulls}
 }
 
-// Statistics are those of the row columns of the schema's layout, in the order of arrowipc.RowColumns. They are the batch's own.
+// Statistics are those of the row columns of the schema's layout, in the order of arrowipc.RowColumns; nil of batches that
+// were loaded without. They are the batch's own.
 func (b *Batch) Statistics() []statistics.Column { return b.measured }
 
 // EachDictionary calls f with every dictionary that the batch needs, and its ordinal in the schema's layout. A key is the

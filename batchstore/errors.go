@@ -16,6 +16,8 @@ var (
 	ErrNoSpace = errors.New("no space for files of batches")
 	// ErrFiles: the store has no folder for files, or cannot use it.
 	ErrFiles = errors.New("no folder for files of batches")
+	// ErrInPlace: batches of a file that is served in place are to be made durable.
+	ErrInPlace = errors.New("data is served in place")
 	// errPanic: a worker's code panicked. The batch's put fails, the store goes on.
 	errPanic = errors.New("internal error")
 )

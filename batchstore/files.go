@@ -17,8 +17,8 @@ import (
 	"github.com/flightcache/flightcache/batchstore/segment"
 )
 
-// files is the store's folder, and what decides which bodies lie there only. A nil one, of a store without a folder, keeps
-// everything in memory.
+// files is the store's folder, and what decides which bodies lie there only. A nil one keeps everything in memory. One
+// without a folder has files only that are served in place.
 type files struct {
 	*tier
 	store   *Store
@@ -44,11 +44,13 @@ type files struct {
 const extension = ".arrow"
 
 func newFiles(s *Store, o Options) (*files, error) {
-	if o.Dir == "" {
+	if o.Dir == "" && !o.Load {
 		return nil, nil
 	}
-	if err := os.MkdirAll(o.Dir, 0o755); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrFiles, err)
+	if o.Dir != "" {
+		if err := os.MkdirAll(o.Dir, 0o755); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrFiles, err)
+		}
 	}
 	var random [4]byte
 	rand.Read(random[:]) // never fails, by its documentation
@@ -61,6 +63,12 @@ func newFiles(s *Store, o Options) (*files, error) {
 	f.spiller.wake, f.spiller.ingests = make(chan struct{}, 1), map[*Ingest]struct{}{}
 	return f, nil
 }
+
+// hasFolder tells whether the store may write files of its own.
+func (f *files) hasFolder() bool { return f != nil && f.dir != "" }
+
+// errNoFolder is what a store without a folder says to whoever wants files of it.
+var errNoFolder = fmt.Errorf("%w: the server has no data folder (option --data-dir)", ErrFiles)
 
 func (f *files) close() error {
 	if f == nil {
@@ -87,6 +95,9 @@ func (f *files) fileName(put uint64, number int) string {
 
 // path gives where a file of this name lies. Names come from a catalogue on disk: one that leads elsewhere is refused.
 func (f *files) path(name string) (string, error) {
+	if !f.hasFolder() {
+		return "", errNoFolder
+	}
 	if !strings.HasSuffix(name, extension) || filepath.Base(name) != name || strings.ContainsAny(name, `/\`) {
 		return "", fmt.Errorf("%w: %q is no name of a file in it", ErrFiles, name)
 	}
@@ -137,7 +148,7 @@ func (f *files) forget(b *Batch) {
 // how many there were. It is called before the first put.
 func (s *Store) Sweep(keep func(segment string) bool) (removed int, err error) {
 	f := s.files
-	if f == nil {
+	if !f.hasFolder() {
 		return 0, nil
 	}
 	entries, err := os.ReadDir(f.dir)

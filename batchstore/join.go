@@ -180,7 +180,7 @@ func (j *Joiner) decode(b *Batch, plain *plainBatch, body []byte) (block arena.B
 
 // joined lets the batches that a joiner has made move to files. Of those that are gone already nothing is needed.
 func (f *files) joined(schema *arrowipc.Schema, batches []*Batch) {
-	if f == nil || len(batches) == 0 {
+	if !f.hasFolder() || len(batches) == 0 {
 		return
 	}
 	var there []*Batch

@@ -10,7 +10,7 @@ func (s *Store) open(m lender, b *Batch, columns []interval) (view, error) {
 	}
 	defer p.file.release()
 	if s.files.returns(b) {
-		if mem := s.bringBack(b, p); mem != nil {
+		if mem := s.bringBack(m, b, p); mem != nil {
 			return view{mem: mem}, nil
 		}
 	}
@@ -66,7 +66,7 @@ func (s *Store) read(m lender, b *Batch, p *place, columns []interval) (view, er
 	}
 	for i, x := range columns {
 		at := parts[i].at
-		if err := p.read(&b.header, x, block.B[at:at+parts[i].to-parts[i].from]); err != nil {
+		if err := s.readPlace(m, b, p, x, block.B[at:at+parts[i].to-parts[i].from]); err != nil {
 			Free(&block)
 			return view{}, err
 		}
@@ -76,13 +76,13 @@ func (s *Store) read(m lender, b *Batch, p *place, columns []interval) (view, er
 
 // bringBack reads a body that is wanted again and again into memory, if there is room, and keeps it there. The caller
 // releases the body; nil: it stays where it is.
-func (s *Store) bringBack(b *Batch, p *place) *resident {
+func (s *Store) bringBack(m lender, b *Batch, p *place) *resident {
 	block, err := lender{budget: s.budget, class: forReceive}.alloc(b.size) // leaves free what is left free for others
 	if err != nil {
 		s.files.ask(b.size)
 		return nil
 	}
-	if err := p.read(&b.header, interval{0, len(b.layout.Columns)}, block.B); err != nil {
+	if err := s.readPlace(m, b, p, interval{0, len(b.layout.Columns)}, block.B); err != nil {
 		Free(&block) // who reads the chosen columns will meet the error, if it is in them
 		return nil
 	}

@@ -46,6 +46,8 @@ type Options struct {
 	// SegmentBytes is about how many bytes of bodies go into one file; default 64 MiB, or a sixteenth of Memory where that
 	// is less, but no less than 64 KiB.
 	SegmentBytes int64
+	// Load lets files be served in place: see [Store.Load].
+	Load bool
 	// Report is told of faults of files that no caller hears of, such as a disk that is full; nil is told nothing.
 	Report func(error)
 

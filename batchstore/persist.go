@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"syscall"
 
 	"github.com/flightcache/flightcache/arrowipc"
@@ -19,8 +20,14 @@ type Place struct {
 
 // Persist makes sure that batches, in row order and of one schema, outlive a crash, and tells where they lie. Those that lie in
 // files are not written again. The caller retains the batches; it may not be called for those of a put that runs. Errors are
-// ErrNoSpace, ErrFiles and others of the file system; what was written by then is forgotten with the batches.
+// ErrInPlace, ErrNoSpace, ErrFiles and others of the file system; what was written by then is forgotten with the batches.
 func (s *Store) Persist(schema *arrowipc.Schema, batches []*Batch) ([]Place, error) {
+	for _, b := range batches {
+		if p := b.place.Load(); p != nil && p.file.guest != nil {
+			return nil, fmt.Errorf("%w: its first rows lie in %s, which this server only reads; put it whole, with mode replace, or not durably",
+				ErrInPlace, p.file.name)
+		}
+	}
 	if err := s.write(schema, batches, true); err != nil {
 		return nil, err
 	}
@@ -34,9 +41,12 @@ func (s *Store) Persist(schema *arrowipc.Schema, batches []*Batch) ([]Place, err
 
 // write gives batches places in files. With sync these outlive a crash.
 func (s *Store) write(schema *arrowipc.Schema, batches []*Batch, sync bool) error {
+	if !sync && !slices.ContainsFunc(batches, func(b *Batch) bool { return !b.filed() }) {
+		return nil
+	}
 	f := s.files
-	if f == nil {
-		return fmt.Errorf("%w: the server has no data folder (option --data-dir)", ErrFiles)
+	if !f.hasFolder() {
+		return errNoFolder
 	}
 	next := 0
 	f.lots(f.nextPut(), &next, schema, batches) // for those that have none
@@ -65,8 +75,8 @@ func noSpace(err error) error {
 // of the batches are more than the budget has, and segment.ErrDamaged. Where only the headers of single batches are damaged,
 // the others come beside the error, with nil in the place of those.
 func (s *Store) Recover(name string) (*arrowipc.Schema, []*Batch, error) {
-	if s.files == nil {
-		return nil, nil, fmt.Errorf("%w: the store has none", ErrFiles)
+	if !s.files.hasFolder() {
+		return nil, nil, errNoFolder
 	}
 	path, err := s.files.path(name)
 	if err != nil {

@@ -14,6 +14,8 @@ type place struct {
 	index       int
 	dictionary  bool // it is among the file's dictionaries, else among its batches
 	provisional bool // the file does not say which dictionaries its indices mean
+
+	checked []atomic.Bool // of a guest: the top-level columns that have been found to be right
 }
 
 // read reads the stored bytes of top-level columns of a batch of this header into dst, of just their length.
@@ -35,6 +37,7 @@ type segmentFile struct {
 	name  string
 	bytes int64
 	leave atomic.Bool // the file stays when nobody needs it any more
+	guest *guest      // of a file that is served in place; nil of the store's own
 	refs  atomic.Int64
 }
 
@@ -55,7 +58,9 @@ func (f *segmentFile) release() {
 	if err := end(); err != nil {
 		f.files.problem(errors.Join(errors.New("a file of batches that nobody needs any more was not removed"), err))
 	}
-	f.files.taken(-f.bytes, -1)
+	if f.guest == nil {
+		f.files.taken(-f.bytes, -1)
+	}
 }
 
 // moveTo gives a batch its place in a file, which then has one reference more, and lets go of the one that it had.

@@ -80,7 +80,7 @@ func (r *Reader) Read(b *Batch, rows int64, send func(*Message) error) error {
 	for _, x := range r.ranges {
 		length += x.Length
 	}
-	asStored := r.dicts.decoding() == nil && rows == b.header.Rows && (r.most == 0 || length <= r.most || rows <= 1 && r.acceptable(b))
+	asStored := r.dicts.decoding() == nil && rows == b.header.Rows && (length <= r.whole() || rows <= 1 && r.acceptable(b))
 	stored, err := r.store.open(r.memory, b, r.columns)
 	if err != nil {
 		return err
@@ -90,6 +90,17 @@ func (r *Reader) Read(b *Batch, rows int64, send func(*Message) error) error {
 		return r.sendStored(b, stored, length, send)
 	}
 	return r.sendDecoded(b, stored, []rowRange{{0, rows}}, send)
+}
+
+// maxWhole is the most bytes of a body where the client sets no limit: gRPC has one for messages, of 2 GiB.
+const maxWhole = 1 << 30
+
+// whole is the most bytes of a body that goes out as one message.
+func (r *Reader) whole() int64 {
+	if r.most == 0 {
+		return maxWhole
+	}
+	return r.most
 }
 
 func (r *Reader) acceptable(b *Batch) bool {

@@ -39,7 +39,7 @@ func (r *Reader) sendDecoded(b *Batch, body view, ranges []rowRange, send func(*
 	rows := totalRows(runs)
 	length := paddedSize(plain.bufs)
 	if r.dicts.decoding() == nil && rows == plain.rows && r.opts.Encode == compress.None && whole != nil &&
-		(r.most == 0 || length <= r.most || rows <= 1) {
+		(length <= r.whole() || rows <= 1) {
 		r.batch.Compression = arrowipc.Uncompressed
 		layOut(&r.batch, plain.bufs)
 		return send(&Message{
@@ -55,9 +55,9 @@ func (r *Reader) sendDecoded(b *Batch, body view, ranges []rowRange, send func(*
 		return send(m)
 	}
 	parts := int64(1)
-	if r.most > 0 {
+	if r.most > 0 || length > maxWhole {
 		share := int64(float64(length) * float64(rows) / float64(max(plain.rows, 1)))
-		parts = min(max(1, rows), max(1, ceilDiv(share, r.most)))
+		parts = min(max(1, rows), max(1, ceilDiv(share, r.whole())))
 	}
 	return r.sendParts(columns, runs, parts, r.encodeAs(b), b.metadata, emit)
 }

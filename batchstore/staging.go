@@ -27,7 +27,7 @@ type staging struct {
 
 // stage prepares for a put.
 func (f *files) stage(in *Ingest) error {
-	if f == nil {
+	if !f.hasFolder() {
 		return nil
 	}
 	plain, err := withoutDictionaries(in.schema)

@@ -30,6 +30,8 @@ type Put struct {
 	// Durable sets whether the dataset outlives the process; nil is what Options say. What is appended to a durable dataset is
 	// durable.
 	Durable *bool
+	// InPlace says that the put's batches lie elsewhere and are only read from there.
+	InPlace bool
 	// Claim is on the put's id, which its commit, or the end of its staging, fulfils; nil for none. It stays the caller's, who
 	// aborts it where that fails.
 	Claim *PutClaim
@@ -153,6 +155,7 @@ type making struct {
 func (p *Put) make(old *Generation, batches []Batch, codec string, order *Order, columns []arrowipc.RowColumn, t totals) *making {
 	c := p.c
 	g := c.newGeneration(p.name, p.schema, columns, codec)
+	g.InPlace = p.InPlace
 	m := &making{put: p, g: g, old: old}
 	if p.TTL > 0 {
 		g.Expires = g.Created.Add(p.TTL)
@@ -187,6 +190,9 @@ func (p *Put) make(old *Generation, batches []Batch, codec string, order *Order,
 	g.RowColumns = old.RowColumns
 	g.Order = old.Order.then(order)
 	copy(g.Nodes, old.Nodes)
+	if g.InPlace = g.InPlace || old.InPlace; old.Statistics == nil {
+		g.Statistics = nil
+	}
 	copy(g.Statistics, old.Statistics)
 	g.Rows, g.Decoded, g.Stored, g.small = old.Rows, old.Decoded, old.Stored, old.small
 	g.Dictionaries, g.known = maps.Clone(old.Dictionaries), old.known // nobody asks the old one again, if this is published

@@ -89,7 +89,7 @@ func (c *Catalog) leased(g *Generation) bool {
 }
 
 // Evict drops whole datasets, the least recently used first, until they come to n stored bytes, and gives their names. One
-// that is pinned, leased, durable or on its way to be, or that keep holds, stays. Those that somebody is reading go only where the others do not
+// that is pinned, leased, served in place, durable or on its way to be, or that keep holds, stays. Those that somebody is reading go only where the others do not
 // suffice, and only as many as are needed with those that are on their way already: their memory comes free when their
 // readers are done. Why is remembered, for whoever asks for one of them later.
 func (c *Catalog) Evict(n int64, keep func(dataset string) bool, why string) (names []string) {
@@ -105,7 +105,7 @@ func (c *Catalog) Evict(n int64, keep func(dataset string) bool, why string) (na
 				break
 			}
 			g := c.datasets[name]
-			if g == nil || idle && g.refs.Load() > 1 || g.Pinned() || g.Durable || c.reserved[name] != nil || c.leased(g) || keep(name) {
+			if g == nil || idle && g.refs.Load() > 1 || g.Pinned() || g.Durable || g.InPlace || c.reserved[name] != nil || c.leased(g) || keep(name) {
 				continue
 			}
 			out = append(out, c.evict(name, why))

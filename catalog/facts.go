@@ -71,6 +71,9 @@ func (g *Generation) Facts() Facts {
 			Name: c.Field.Name, Type: c.Field.TypeString(), DecodedBytes: n.Decoded, StoredBytes: n.Stored, NullCount: n.Nulls,
 		}
 		for ; next < len(g.RowColumns) && g.RowColumns[next].Column.Node0 < c.Node1; next++ {
+			if g.Statistics == nil {
+				continue
+			}
 			l, st := g.RowColumns[next], g.Statistics[next]
 			if l.Column == c {
 				column.NullCount, column.BoundFacts = st.Nulls, Bounds(c.Field, st)

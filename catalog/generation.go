@@ -23,7 +23,8 @@ type Batch interface {
 	// same for batches that share the dictionary, and only for these. Sizes are bytes, of the values decoded (unpadded) and as
 	// stored.
 	EachDictionary(f func(key any, ordinal, decoded, stored int64))
-	// Statistics are those of the row columns of the schema's layout, in the order of arrowipc.RowColumns. Not to be modified.
+	// Statistics are those of the row columns of the schema's layout, in the order of arrowipc.RowColumns; nil where they
+	// were not measured. Not to be modified.
 	Statistics() []statistics.Column
 	// Small tells whether the store would join the batch with one that follows and is small too.
 	Small() bool
@@ -79,6 +80,7 @@ type Generation struct {
 	Order *Order // of the rows; nil where none is known
 
 	Durable bool // whether the Keeper has it
+	InPlace bool // there are batches whose bytes lie elsewhere and are only read from there: to evict it would free little
 
 	Rows    int64
 	Decoded int64       // bytes of all plain buffers, unpadded, dictionaries once
@@ -86,7 +88,7 @@ type Generation struct {
 	Nodes   []NodeFacts // totals by field node, in the preorder of Schema.Layout
 
 	RowColumns []arrowipc.RowColumn // of Schema.Layout
-	Statistics []statistics.Column  // of all batches, by row column
+	Statistics []statistics.Column  // of all batches, by row column; nil where some batch has none
 
 	Dictionaries map[int64]DictionaryFacts // by ordinal in Schema.Layout
 	known        map[any]bool              // keys of the dictionaries counted so far; guarded by the catalogue's lock or the reserved name
@@ -155,7 +157,7 @@ type totals struct {
 	rows, decoded, stored int64
 	small                 int
 	nodes                 []NodeFacts
-	statistics            []statistics.Column // by row column
+	statistics            []statistics.Column // by row column; nil where some batch has none
 	dictionaries          []dictionary        // each once
 }
 
@@ -181,7 +183,12 @@ func addUp(batches []Batch, l *arrowipc.Layout, columns []arrowipc.RowColumn) to
 			t.nodes[i].Nulls += f.Nulls
 			t.decoded += f.Decoded
 		}
-		for i, c := range b.Statistics() {
+		measured := b.Statistics()
+		if len(measured) < len(t.statistics) {
+			t.statistics = nil
+		}
+		for i := range t.statistics {
+			c := measured[i]
 			t.statistics[i].Merge(c, statistics.ClassOf(columns[i].Column.Field))
 		}
 		b.EachDictionary(func(key any, ordinal, decoded, stored int64) {
@@ -205,8 +212,11 @@ func (g *Generation) add(t totals) (counted []any) {
 		g.Nodes[i].Stored += f.Stored
 		g.Nodes[i].Nulls += f.Nulls
 	}
-	for i, c := range t.statistics {
-		g.Statistics[i].Merge(c, statistics.ClassOf(g.RowColumns[i].Column.Field))
+	if t.statistics == nil {
+		g.Statistics = nil
+	}
+	for i := range g.Statistics {
+		g.Statistics[i].Merge(t.statistics[i], statistics.ClassOf(g.RowColumns[i].Column.Field))
 	}
 	for _, d := range t.dictionaries {
 		if g.count(d) {

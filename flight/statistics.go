@@ -52,14 +52,24 @@ func statisticsSchema(columns []readColumn) *arrowstats.Schema {
 	return arrowstats.NewSchema(fields)
 }
 
-// measured gathers what is known of columns, of the whole dataset or of one batch.
-func measured(columns []readColumn, known []statistics.Column, node func(int) catalog.NodeFacts) []arrowstats.Column {
+// measured gathers what is known of columns, of the whole dataset or of one batch, of so many rows.
+func measured(columns []readColumn, rows int64, known []statistics.Column, node func(int) catalog.NodeFacts) []arrowstats.Column {
 	out := make([]arrowstats.Column, len(columns))
 	for i, c := range columns {
 		n := node(c.node)
-		out[i] = arrowstats.Column{Index: c.index, Field: c.field, Measured: known[c.ordinal], Decoded: n.Decoded, Stored: n.Stored}
+		out[i] = arrowstats.Column{
+			Index: c.index, Field: c.field, Measured: c.of(known, rows, n), Unmeasured: known == nil, Decoded: n.Decoded, Stored: n.Stored,
+		}
 	}
 	return out
+}
+
+// of is what is known of the column: where it was not measured, nothing but its rows and the nulls of its own.
+func (c readColumn) of(known []statistics.Column, rows int64, n catalog.NodeFacts) statistics.Column {
+	if known == nil {
+		return statistics.Column{Rows: rows, Nulls: n.Nulls}
+	}
+	return known[c.ordinal]
 }
 
 // sendStatistics answers a read of statistics: one batch about the dataset, or, where the command asks for the metadata of
@@ -82,13 +92,13 @@ func (g *get) sendStatistics(r *plan.Read, perBatch bool) error {
 			if facts, err = json.Marshal(batchFacts{Batch: i, Rows: b.Rows()}); err != nil {
 				break
 			}
-			if err = write(b.Rows(), facts, measured(columns, b.Statistics(), b.Node)); err != nil {
+			if err = write(b.Rows(), facts, measured(columns, b.Rows(), b.Statistics(), b.Node)); err != nil {
 				break
 			}
 		}
 	} else {
 		all := r.Generation
-		err = write(all.Rows, nil, measured(columns, all.Statistics, func(i int) catalog.NodeFacts { return all.Nodes[i] }))
+		err = write(all.Rows, nil, measured(columns, all.Rows, all.Statistics, func(i int) catalog.NodeFacts { return all.Nodes[i] }))
 	}
 	if closed := w.Close(); err == nil {
 		err = closed
@@ -164,7 +174,8 @@ func (s *Server) statistics(a descriptors.Statistics) ([]byte, error) {
 	part := func(rows int64, known []statistics.Column, node func(int) catalog.NodeFacts) partStatistics {
 		p := partStatistics{Rows: rows, Columns: []columnStatistics{}}
 		for _, c := range columns {
-			st, n := known[c.ordinal], node(c.node)
+			n := node(c.node)
+			st := c.of(known, rows, n)
 			p.Columns = append(p.Columns, columnStatistics{
 				Path: paths[c.node], Type: c.field.TypeString(), NullCount: st.Nulls, BoundFacts: catalog.Bounds(c.field, st),
 				DecodedBytes: n.Decoded, StoredBytes: n.Stored,

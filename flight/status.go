@@ -79,6 +79,7 @@ var statusTable = []struct {
 	{batchstore.ErrTooLarge, codes.ResourceExhausted},
 	{batchstore.ErrNoSpace, codes.ResourceExhausted},
 	{batchstore.ErrFiles, codes.FailedPrecondition},
+	{batchstore.ErrInPlace, codes.FailedPrecondition},
 	{journal.ErrDoubt, codes.Internal}, // before what the disk said
 	{journal.ErrFull, codes.ResourceExhausted},
 	{journal.ErrTooLarge, codes.ResourceExhausted},

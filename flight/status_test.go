@@ -56,6 +56,7 @@ var wantCodes = map[string]struct {
 	"batchstore.ErrTooLarge":     {batchstore.ErrTooLarge, codes.ResourceExhausted},
 	"batchstore.ErrNoSpace":      {batchstore.ErrNoSpace, codes.ResourceExhausted},
 	"batchstore.ErrFiles":        {batchstore.ErrFiles, codes.FailedPrecondition},
+	"batchstore.ErrInPlace":      {batchstore.ErrInPlace, codes.FailedPrecondition},
 	"journal.ErrFull":            {journal.ErrFull, codes.ResourceExhausted},
 	"journal.ErrTooLarge":        {journal.ErrTooLarge, codes.ResourceExhausted},
 	"journal.ErrClosed":          {journal.ErrClosed, codes.Unavailable},

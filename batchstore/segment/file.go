@@ -43,10 +43,30 @@ type message struct {
 	body     int64 // bytes, without the padding of the file
 	header   int32 // bytes of its metadata; the body is behind it
 	checksum uint32
-	runs     atomic.Pointer[[]uint32] // checksums of the columns' runs; nil where they are not known
-	id       int64                    // of a dictionary
-	uid      string                   // of a dictionary
+	runs     []uint32        // checksums of the columns' runs; nil in a file of another program
+	trusted  []atomic.Uint64 // of another program: such checksums, as they are noted; 0 for none
+	id       int64           // of a dictionary
+	uid      string          // of a dictionary
 }
+
+// sum is the checksum of a column's run, if it is known.
+func (m *message) sum(column int) (sum uint32, known bool) {
+	if m.runs != nil {
+		return m.runs[column], true
+	}
+	x := m.trusted[column].Load()
+	return uint32(x), x&trustedMark != 0
+}
+
+// trust notes the checksum of a column's run.
+func (m *message) trust(column int, run []byte) {
+	if m.runs == nil {
+		m.trusted[column].CompareAndSwap(0, trustedMark|uint64(checksum(run)))
+	}
+}
+
+// trustedMark tells a checksum that is noted from none.
+const trustedMark = 1 << 32
 
 // Schema is the schema of the file's batches: of a segment, that it was created with. Files of the same schema share it. It
 // stays valid after Close.
@@ -73,10 +93,7 @@ func (f *File) Bytes() int64 {
 	n := int64(unsafe.Sizeof(*f)) + int64(len(f.path))
 	for _, list := range [...][]*message{f.dictionaries, f.batches} {
 		for _, m := range list {
-			n += int64(unsafe.Sizeof(m)+unsafe.Sizeof(*m)) + int64(len(m.uid))
-			if runs := m.runs.Load(); runs != nil {
-				n += 4 * int64(len(*runs))
-			}
+			n += int64(unsafe.Sizeof(m)+unsafe.Sizeof(*m)) + int64(len(m.uid)+4*len(m.runs)+8*len(m.trusted))
 		}
 	}
 	return n

@@ -61,19 +61,25 @@ func (f *File) foreignFacts(m *message, s *shape, kind arrowipc.HeaderType) (*Fa
 	return facts, nil
 }
 
-// Trust notes the checksums of batch i of another program's file, whose whole body and header the caller has found to be in
-// order and right: later reads of it are checked by them. It does nothing if they are noted already, or if the buffers do not
-// lie in order.
-func (f *File) Trust(i int, h *arrowipc.RecordBatch, body []byte) {
-	if !InOrder(h) {
-		return
-	}
-	sums := runChecksums(f.shared.schema.Layout, h, body)
-	f.batches[i].runs.CompareAndSwap(nil, &sums)
-}
+// TrustColumn notes the checksum of a top-level column of batch i of another program's file. The caller, who has the column's
+// bytes from [File.ReadBatch], has found them to be right: later reads are checked by it. The batch's buffers lie in order. It
+// does nothing if there is a checksum already.
+func (f *File) TrustColumn(i, column int, run []byte) { f.batches[i].trust(column, run) }
 
-// TrustDictionary is [File.Trust] of dictionary i.
-func (f *File) TrustDictionary(i int, body []byte) {
-	sums := []uint32{checksum(body)}
-	f.dictionaries[i].runs.CompareAndSwap(nil, &sums)
+// TrustDictionary is [File.TrustColumn] of the whole body of dictionary i.
+func (f *File) TrustDictionary(i int, body []byte) { f.dictionaries[i].trust(0, body) }
+
+// Peek reads a part of the body of batch i, or of dictionary i, at an offset. It is not checked, but for lying in the body.
+func (f *File) Peek(dictionary bool, i int, dst []byte, offset int64) error {
+	m, what := f.batches, aBatch
+	if dictionary {
+		m, what = f.dictionaries, aDictionary
+	}
+	if offset < 0 || offset > m[i].body || int64(len(dst)) > m[i].body-offset {
+		return f.in(what, i, damaged("%d bytes at %d are wanted of a body of %d", len(dst), offset, m[i].body))
+	}
+	if err := f.read(dst, m[i].offset+int64(m[i].header)+offset); err != nil {
+		return f.in(what, i, err)
+	}
+	return nil
 }

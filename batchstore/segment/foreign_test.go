@@ -167,10 +167,10 @@ func TestTrust(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	at, _ := Range(f.Schema().Layout, &facts.Header, facts.Body, 1, 2)
+	at, length := Range(f.Schema().Layout, &facts.Header, facts.Body, 1, 2)
 	for _, trusted := range []bool{false, true} {
 		if trusted {
-			f.Trust(0, &facts.Header, body)
+			f.TrustColumn(0, 1, body[at:at+length])
 			f.TrustDictionary(0, values)
 		}
 		flip(f.batches[0], at)
@@ -186,13 +186,23 @@ func TestTrust(t *testing.T) {
 	if err := f.ReadBatch(0, &facts.Header, 2, 3, make([]byte, 0)); err == nil {
 		t.Error("a column of no bytes was read")
 	}
-	// Buffers that do not lie in order have no runs that could be trusted.
-	h := facts.Header
-	h.Buffers = slices.Clone(h.Buffers)
-	slices.Reverse(h.Buffers)
-	f.Trust(1, &h, body)
-	if f.batches[1].runs.Load() != nil {
-		t.Error("buffers out of order were trusted")
+	// Another column is not checked still.
+	from, _ := Range(f.Schema().Layout, &facts.Header, facts.Body, 2, 3)
+	flip(f.batches[0], from)
+	if err := f.ReadBatch(0, &facts.Header, 0, n, bytes.Clone(body)); err != nil {
+		t.Errorf("a column that was not trusted: %v", err)
+	}
+	var word [8]byte
+	if err := f.Peek(false, 0, word[:], at); err != nil || !bytes.Equal(word[:], body[at:at+8]) {
+		t.Errorf("a part of the body: %x, %v", word, err)
+	}
+	for _, at := range []int64{-1, facts.Body - 7, 1 << 60} {
+		if err := f.Peek(false, 0, word[:], at); !errors.Is(err, ErrDamaged) {
+			t.Errorf("a part at %d: %v", at, err)
+		}
+	}
+	if err := f.Peek(true, 0, word[:], 0); err != nil || !bytes.Equal(word[:], values[:8]) {
+		t.Errorf("a part of the dictionary: %x, %v", word, err)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"sync/atomic"
 
 	"github.com/flightcache/flightcache/arrowipc"
 )
@@ -242,7 +243,9 @@ func (o *opening) checkFrame(begin []byte) error {
 func (o *opening) note(l *arrowipc.Layout) error {
 	for i, b := range o.footer.Dictionaries {
 		m := &message{offset: b.Offset, header: b.Header, body: b.Body}
-		if o.blob != nil {
+		if o.blob == nil {
+			m.trusted = make([]atomic.Uint64, 1)
+		} else {
 			if i >= len(l.Dictionaries) {
 				return damaged("%d dictionaries, where its schema has %d", len(o.footer.Dictionaries), len(l.Dictionaries))
 			}
@@ -255,7 +258,9 @@ func (o *opening) note(l *arrowipc.Layout) error {
 	}
 	for i, b := range o.footer.Batches {
 		m := &message{offset: b.Offset, header: b.Header, body: b.Body}
-		if o.blob != nil {
+		if o.blob == nil {
+			m.trusted = make([]atomic.Uint64, len(l.Columns))
+		} else {
 			if err := m.known(o.blob.batches[i], len(l.Columns)); err != nil {
 				return fmt.Errorf("batch %d: %w", i, err)
 			}
@@ -280,11 +285,10 @@ func (m *message) known(facts []byte, columns int) error {
 	if len(e.runs) != 4*columns {
 		return damaged("%d bytes of checksums for %d columns", len(e.runs), columns)
 	}
-	sums := make([]uint32, columns)
-	for i := range sums {
-		sums[i] = binary.LittleEndian.Uint32(e.runs[4*i:])
+	m.runs = make([]uint32, columns)
+	for i := range m.runs {
+		m.runs[i] = binary.LittleEndian.Uint32(e.runs[4*i:])
 	}
-	m.runs.Store(&sums)
 	m.body, m.checksum, m.uid = e.facts.Body, e.message, string(e.uid)
 	return nil
 }

@@ -114,7 +114,7 @@ func (f *File) readMessage(m *message) (*arrowipc.Message, error) {
 
 // ReadBatch reads the stored bytes of the top-level columns [first, last) of batch i, whose header the caller has from
 // [File.Batch], into dst, which is as long as [Range] says. Each column is checked by its checksum, if there is one: there is
-// none in a file of another program until [File.Trust]. After an error dst holds nothing of use. Errors are [ErrDamaged],
+// none in a file of another program until [File.TrustColumn]. After an error dst holds nothing of use. Errors are [ErrDamaged],
 // naming file and batch, or the system's.
 func (f *File) ReadBatch(i int, h *arrowipc.RecordBatch, first, last int, dst []byte) error {
 	m := f.batches[i]
@@ -126,13 +126,12 @@ func (f *File) ReadBatch(i int, h *arrowipc.RecordBatch, first, last int, dst []
 	if err := f.read(dst, m.offset+int64(m.header)+start); err != nil {
 		return f.in(aBatch, i, err)
 	}
-	sums := m.runs.Load()
-	if sums == nil {
-		return nil
+	if f.foreign && !InOrder(h) {
+		return nil // the body as a whole; it has no runs
 	}
 	wrong := -1
 	runs(l, h, m.body, first, last, func(column int, from, to int64) {
-		if wrong < 0 && checksum(dst[from-start:to-start]) != (*sums)[column] {
+		if sum, known := m.sum(column); known && wrong < 0 && checksum(dst[from-start:to-start]) != sum {
 			wrong = column
 		}
 	})
@@ -151,7 +150,7 @@ func (f *File) ReadDictionary(i int, dst []byte) error {
 	if err := f.read(dst, m.offset+int64(m.header)); err != nil {
 		return f.in(aDictionary, i, err)
 	}
-	if sums := m.runs.Load(); sums != nil && checksum(dst) != (*sums)[0] {
+	if sum, known := m.sum(0); known && checksum(dst) != sum {
 		return f.in(aDictionary, i, damaged("its bytes are not what was written"))
 	}
 	return nil

@@ -128,10 +128,9 @@ func (w *Writer) add(s *shape, field protowire.Number, f *Facts, body []byte, ui
 	ahead = append(ahead, flatbuffer...)
 	ahead = append(ahead, make([]byte, int(end-at)-(len(ahead)-start))...)
 	x := &message{offset: at, header: int32(end - at), body: f.Body, checksum: checksum(ahead[start:])}
-	sums := runChecksums(s.layout, &f.Header, body)
-	x.runs.Store(&sums)
+	x.runs = runChecksums(s.layout, &f.Header, body)
 
-	e := appendEntry(nil, s, f, x.checksum, sums, uid)
+	e := appendEntry(nil, s, f, x.checksum, x.runs, uid)
 	if len(w.facts)+len(e)+16 > maxFacts {
 		if len(w.batches) == 0 {
 			return nil, fmt.Errorf("its facts take %d bytes, more than a segment has for them", len(e))

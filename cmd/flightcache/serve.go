@@ -32,6 +32,7 @@ type serveCmd struct {
 	PutWait    time.Duration `help:"How long a put may wait for memory; 0 is not at all." default:"10s"`
 	DataDir    string        `help:"Keep data in this folder, which no other server may use. Default: in memory only." type:"path" placeholder:"DIR"`
 	Durable    bool          `help:"Let datasets outlive the server unless their puts say otherwise; needs --data-dir."`
+	Load       string        `help:"Serve the Arrow IPC files in this folder (.arrow, .feather, .ipc) where they are, as datasets named after them." type:"path" placeholder:"DIR"`
 	Eviction   string        `help:"What to do when a put finds no memory: reject (let it fail), drop (drop the least recently used datasets) or spill (move what was used least recently to files; needs --data-dir). Default: spill with --data-dir, else reject." enum:",reject,drop,spill" default:"" placeholder:"KIND"`
 	Compact    string        `help:"Whether small batches of a dataset that grew by small appends are joined by themselves: auto, or off (only flightcache compact joins them)." enum:"auto,off" default:"auto"`
 	Lease      time.Duration `help:"How long what a GetFlightInfo counted stays readable, whatever becomes of its dataset; 0 for no longer than that." default:"60s"`
@@ -90,6 +91,7 @@ func (c *serveCmd) storeOptions() batchstore.Options {
 		wait = -1 // none; the option's zero is its default
 	}
 	o := batchstore.Options{ZstdLevel: c.ZstdLevel, Memory: int64(c.Memory), PutWait: wait}
+	o.Load = c.Load != ""
 	if c.DataDir != "" {
 		o.Dir, o.Spill = segmentsOf(c.DataDir), c.eviction() == flight.EvictionSpill
 	}
@@ -138,6 +140,9 @@ func (c *serveCmd) Run(e *env) (err error) {
 		service.Close()
 		err = errors.Join(err, data.close())
 	}()
+	if err := c.load(e.ctx, data, log); err != nil {
+		return err
+	}
 	listeners, err := listen(c.Listen, c.Insecure)
 	if err != nil {
 		return err

@@ -28,6 +28,7 @@ type Column struct {
 	Index           int32 // depth first, in the schema of the read
 	Field           *arrowipc.Field
 	Measured        statistics.Column
+	Unmeasured      bool  // nothing but sizes is known
 	Decoded, Stored int64 // bytes of the column's own buffers
 }
 
@@ -101,11 +102,16 @@ type writer struct {
 
 func (w *writer) describe(c Column) {
 	m := c.Measured
-	w.int64(nullCount, m.Nulls)
+	if !c.Unmeasured {
+		w.int64(nullCount, m.Nulls)
+	}
 	w.int64(decodedBytes, c.Decoded)
 	w.int64(storedBytes, c.Stored)
 	if m.Rows > 0 {
 		w.value(averageByteWidth, arrow.PrimitiveTypes.Float64, statistics.Float64Value(float64(c.Decoded)/float64(m.Rows)))
+	}
+	if c.Unmeasured {
+		return
 	}
 	if statistics.ClassOf(c.Field) == statistics.Float {
 		w.value(hasNaN, arrow.FixedWidthTypes.Boolean, statistics.Boolean(m.HasNaN))

@@ -2,6 +2,7 @@ package arrowstats
 
 import (
 	"math/big"
+	"slices"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -82,6 +83,23 @@ func TestRecord(t *testing.T) {
 		if got := text(i+1, averageByteWidth); got != "8" {
 			t.Errorf("%v: %s bytes on average", c.typ, got)
 		}
+	}
+}
+
+// TestUnmeasured tells of the sizes of a column, and of nothing else.
+func TestUnmeasured(t *testing.T) {
+	f := &arrowipc.Field{Name: "c", Type: arrowipc.Type{ID: arrowipc.TypeFloatingPoint, BitWidth: 64}}
+	record := NewSchema([]*arrowipc.Field{f}).Record(2, []Column{{Field: f, Unmeasured: true, Decoded: 16, Stored: 8, Measured: statistics.Column{Rows: 2, Nulls: 1}}})
+	defer record.Release()
+	all := record.Column(1).(*array.Map)
+	keys := all.Keys().(*array.Dictionary)
+	var names []string
+	from, to := all.ValueOffsets(1)
+	for i := int(from); i < int(to); i++ {
+		names = append(names, keys.Dictionary().(*array.String).Value(keys.GetValueIndex(i)))
+	}
+	if want := []string{decodedBytes, storedBytes, averageByteWidth}; !slices.Equal(names, want) {
+		t.Errorf("told of %q, want %q", names, want)
 	}
 }
 

@@ -86,7 +86,7 @@ type sortKey struct{ descending bool }
 // sortColumn gives the order's first key and its position among the filter's columns; -1 if the filter does not look at it.
 func (r *Read) sortColumn() (sortKey, int) {
 	o := r.Generation.Order
-	if o == nil {
+	if o == nil || r.Generation.Statistics == nil {
 		return sortKey{}, -1
 	}
 	name, descending := strings.CutPrefix(o.SortedBy[0], "-")
