@@ -80,7 +80,8 @@ func (c *Catalog) Compact(ctx context.Context, g *Generation, changes []Change) 
 	}
 	c.evictions.leave(old, gone)
 	if now.Pinned() {
-		pin(now.Batches, true)
+		pin(out, false) // readers and leases do not need them in memory
+		pin(in, true)
 	}
 	c.datasets[g.Dataset] = now
 	c.mu.Unlock()
