@@ -63,7 +63,7 @@ func (m *model) name() string { return string(rune('a' + m.r.IntN(8))) }
 
 func (m *model) act() {
 	name := m.name()
-	switch m.r.IntN(10) {
+	switch m.r.IntN(11) {
 	case 0, 1, 2:
 		m.putSome(name)
 	case 3, 4, 5:
@@ -89,6 +89,10 @@ func (m *model) act() {
 		}
 	case 9:
 		m.lease(name)
+	case 10:
+		if err := m.action("compact", fmt.Sprintf(`{"dataset":%q}`, name), new(compactResult)); err != nil && !m.full(err) && !m.absent(name, err) {
+			m.Fatalf("compact %s: %v", name, err)
+		}
 	}
 }
 
