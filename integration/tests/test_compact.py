@@ -6,6 +6,7 @@ import concurrent.futures
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -160,6 +161,29 @@ def test_kept_batches_stay(client: Client, name: str) -> None:
     _grow(client, name, _rows(3 * CROWD, CROWD), 1)
     assert client.action("compact", dataset=name)["batches"] == 3 * CROWD + 1
     assert client.get(name).equals(_rows(0, 4 * CROWD))
+
+
+def test_a_killed_server_comes_back_with_what_was_joined(tmp_path: Path, name: str) -> None:
+    flags = ["--data-dir", str(tmp_path / "data"), "--durable"]
+    want = _rows(0, 0)
+    for part in range(3):
+        server = Server(*flags)
+        try:
+            with server.client() as client:
+                if part:
+                    assert client.get(name).equals(want)
+                    assert client.describe(f"{name}/kept")["batches"] == part
+                more = _rows(want.num_rows, 300)
+                _grow(client, name, more, 3)
+                client.put(f"{name}/kept", more.slice(0, 1), mode="append", batching="keep")
+                want = pa.concat_tables([want, more]).combine_chunks()
+                _wait(lambda: client.describe(name)["batches"] < 2 * CROWD)
+                if part:
+                    assert client.action("compact", dataset=name)["batches"] == 1
+                    assert client.action("compact", dataset=f"{name}/kept")["batches"] == part + 1
+                assert client.get(name).equals(want)
+        finally:
+            server.kill()
 
 
 def test_dictionaries(quiet: Client, name: str) -> None:
