@@ -12,7 +12,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,17 +30,25 @@ class StartError(RuntimeError):
     """The server ended, or did not become ready in time. The message carries what it wrote."""
 
 
+def serve_command(*flags: str, binary: Path = BINARY) -> list[str]:
+    """Runs a server on a port of its own."""
+    return [str(binary), "serve", "--listen", "grpc://127.0.0.1:0", "--http", "off", *flags]
+
+
 class Server:
     """One running server process on a port of its own. Use it as a context manager: it ends with the block."""
 
-    def __init__(self, *flags: str, binary: Path = BINARY, env: dict[str, str] | None = None) -> None:
+    def __init__(
+        self, *flags: str, binary: Path = BINARY, env: dict[str, str] | None = None, within: Sequence[str] = ()
+    ) -> None:
+        """``within`` is a command that runs the server's in its own process, such as one that enters namespaces."""
         self._folder = tempfile.TemporaryDirectory(prefix="flightcache-")
         ready = Path(self._folder.name) / "ready.json"
         self._log = Path(self._folder.name) / "log"
-        command = [binary, "serve", "--listen", "grpc://127.0.0.1:0", "--ready-file", ready, "--http", "off", *flags]
+        command = [*within, *serve_command(*flags, "--ready-file", str(ready), binary=binary)]
         with self._log.open("wb") as sink:
             self.process = subprocess.Popen(
-                list(map(str, command)),
+                command,
                 stdin=subprocess.DEVNULL,
                 stdout=sink,
                 stderr=sink,

@@ -82,8 +82,9 @@ func (d *dataDir) take() error {
 		n, _ := d.lock.ReadAt(holder, 0)
 		return fmt.Errorf("the server of process %s uses it; stop that one, or give another folder", strings.TrimSpace(string(holder[:n])))
 	}
-	if err := errors.Join(d.lock.Truncate(0), writeAt(d.lock, strconv.Itoa(os.Getpid())+"\n")); err != nil {
-		return err
+	// Who holds it is for the message above only; a full disk does without.
+	if d.lock.Truncate(0) == nil {
+		_ = writeAt(d.lock, strconv.Itoa(os.Getpid())+"\n")
 	}
 	text, err := os.ReadFile(filepath.Join(d.path, formatFile))
 	switch {

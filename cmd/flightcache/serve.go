@@ -130,6 +130,7 @@ func (c *serveCmd) Run(e *env) (err error) {
 	if err != nil {
 		return err
 	}
+	log.Info(c.restartLine())
 	service, err := flight.New(data.store, data.names, c.flightOptions(log))
 	if err != nil {
 		return errors.Join(err, data.close())
@@ -157,7 +158,6 @@ func (c *serveCmd) Run(e *env) (err error) {
 	for _, l := range listeners {
 		log.Info("serving", zap.String("address", uriOf(l)), zap.String("version", readVersions().Version))
 	}
-	log.Info(c.restartLine())
 	select {
 	case err := <-failed:
 		return fmt.Errorf("serve: %w", err)
