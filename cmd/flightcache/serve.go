@@ -31,6 +31,7 @@ type serveCmd struct {
 	Memory     sizeFlag      `help:"Budget of the data's memory, as 4GiB: datasets, running puts and what reads decode. 0 is no limit." default:"4GiB" placeholder:"SIZE"`
 	PutWait    time.Duration `help:"How long a put may wait for memory; 0 is not at all." default:"10s"`
 	DataDir    string        `help:"Keep data in this folder, which no other server may use. Default: in memory only." type:"path" placeholder:"DIR"`
+	Disk       sizeFlag      `help:"Most bytes of files of batches in the data folder, as 200GiB. 0 is no limit." default:"0" placeholder:"SIZE"`
 	Durable    bool          `help:"Let datasets outlive the server unless their puts say otherwise; needs --data-dir."`
 	Load       string        `help:"Serve the Arrow IPC files in this folder (.arrow, .feather, .ipc) where they are, as datasets named after them." type:"path" placeholder:"DIR"`
 	Eviction   string        `help:"What to do when a put finds no memory: reject (let it fail), drop (drop the least recently used datasets) or spill (move what was used least recently to files; needs --data-dir). Default: spill with --data-dir, else reject." enum:",reject,drop,spill" default:"" placeholder:"KIND"`
@@ -59,6 +60,9 @@ func (c *serveCmd) Validate() error {
 	}
 	if c.DataDir == "" && c.Durable {
 		errs = append(errs, errors.New("--durable: it needs --data-dir"))
+	}
+	if c.DataDir == "" && c.Disk > 0 {
+		errs = append(errs, errors.New("--disk: it needs --data-dir"))
 	}
 	if c.DataDir == "" && c.Eviction == string(flight.EvictionSpill) {
 		errs = append(errs, errors.New("--eviction spill: it needs --data-dir"))
@@ -93,7 +97,7 @@ func (c *serveCmd) storeOptions() batchstore.Options {
 	o := batchstore.Options{ZstdLevel: c.ZstdLevel, Memory: int64(c.Memory), PutWait: wait}
 	o.Load = c.Load != ""
 	if c.DataDir != "" {
-		o.Dir, o.Spill = segmentsOf(c.DataDir), c.eviction() == flight.EvictionSpill
+		o.Dir, o.Spill, o.DiskBytes = segmentsOf(c.DataDir), c.eviction() == flight.EvictionSpill, int64(c.Disk)
 	}
 	return o
 }
