@@ -50,6 +50,7 @@ func (in *Ingest) encode(g *group) (out []*Batch, err error) {
 	e := &builder{
 		store: s, memory: m, columns: in.layout.Columns, values: g.decode, dictionaries: g.values, measurer: in.measurer, stored: in.stored,
 		message: in.most, codec: in.opts.Codec, level: in.opts.Level, encoded: &in.encoded, at: g.at, apart: in.opts.KeepBatches,
+		made: func(b *Batch) { in.staging.made(g, b) },
 	}
 	if len(in.keys) > 0 {
 		e.order = &orderCheck{in.keys}
@@ -109,7 +110,8 @@ type builder struct {
 	message  int64            // the most bytes of a body
 	codec    compress.Codec
 	level    int
-	made     int64               // plain bytes of batches made with dictionaries decoded, tries counted in
+	written  int64               // plain bytes of batches made with dictionaries decoded, tries counted in
+	made     func(*Batch)        // told of each batch; nil for nobody
 	encoded  *atomic.Int64       // counts the plain bytes that were encoded
 	metadata []arrowipc.KeyValue // for the first batch made
 	apart    bool                // the batches made are never joined
@@ -167,7 +169,7 @@ func (e *builder) one(runs []run) error {
 		return fmt.Errorf("%w: %d rows of it take %d plain bytes, at most %d are taken", ErrTooLarge, rows, plan.bodyLen, s.opts.MaxDecoded)
 	}
 	if e.values != nil {
-		if e.made += plan.bodyLen; e.made > s.opts.MaxDecoded {
+		if e.written += plan.bodyLen; e.written > s.opts.MaxDecoded {
 			return fmt.Errorf("%w: its dictionary values, written out, take more than %d bytes; send smaller batches, or keep the dictionaries",
 				ErrTooLarge, s.opts.MaxDecoded)
 		}
@@ -210,6 +212,9 @@ func (e *builder) append(plain *plainBatch, h arrowipc.RecordBatch, c compress.C
 	b.metadata, e.metadata = e.metadata, nil
 	b.level, b.apart = e.level, e.apart
 	e.out = append(e.out, b)
+	if e.made != nil {
+		e.made(b)
+	}
 	if e.order == nil || e.orderErr != nil {
 		return nil
 	}

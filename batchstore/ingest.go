@@ -86,6 +86,9 @@ type group struct {
 	batches []*Batch
 	err     error
 
+	made     []*Batch // that staging has not put into a lot; guarded by its mutex, as is finished
+	finished bool
+
 	at        int64 // the number of its first row among the put's
 	edges     edges // with an order: its first and last rows
 	unordered bool  // it was found not to be in the order

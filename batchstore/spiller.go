@@ -34,9 +34,9 @@ func (f *files) run(stop <-chan struct{}) {
 			return
 		case <-f.spiller.wake:
 		case <-retry.C:
-			f.spiller.dry.Store(false)
 		}
 		f.spiller.busy.Store(true)
+		f.spiller.dry.Store(false) // something may have come between the last look and when it was called so
 		for f.tooMuch() && !f.spiller.dry.Load() {
 			if !f.step() {
 				f.spiller.dry.Store(true)
@@ -151,7 +151,7 @@ func (f *files) mayFree() bool {
 	if f == nil {
 		return false
 	}
-	return f.spiller.busy.Load() || !f.spiller.dry.Load() && (f.len() > 0 || f.openLots())
+	return f.spiller.busy.Load() || len(f.spiller.wake) > 0 || !f.spiller.dry.Load() && (f.len() > 0 || f.openLots())
 }
 
 // breaks notes how the last write went.

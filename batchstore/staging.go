@@ -17,12 +17,11 @@ type staging struct {
 	plain  *arrowipc.Schema // with dictionaries as plain indices; the same as schema without any
 
 	mu     sync.Mutex // before tier.mu
-	groups []*group   // that are not in lots, in order
-	done   map[*group]bool
-	open   []*Batch // of the next lot
-	bytes  int64    // of open
-	number int      // of the next lot
-	sealed bool     // no more lots are made here
+	groups []*group   // that are not in lots as a whole, in order
+	open   []*Batch   // of the next lot
+	bytes  int64      // of open
+	number int        // of the next lot
+	sealed bool       // no more lots are made here
 }
 
 // stage prepares for a put.
@@ -34,7 +33,7 @@ func (f *files) stage(in *Ingest) error {
 	if err != nil {
 		return err
 	}
-	in.staging = &staging{files: f, put: f.nextPut(), schema: in.schema, plain: plain, spill: f.spill, done: map[*group]bool{}}
+	in.staging = &staging{files: f, put: f.nextPut(), schema: in.schema, plain: plain, spill: f.spill}
 	f.running(in, true)
 	return nil
 }
@@ -49,15 +48,26 @@ func (s *staging) begin(g *group) {
 	s.mu.Unlock()
 }
 
-// finished tells that a group's batches are there. It runs on workers.
+// made tells that one more of a group's batches is there: it may leave memory before the group is finished, whose sources may
+// take most of it. It runs on workers.
+func (s *staging) made(g *group, b *Batch) {
+	if s == nil || !s.spill {
+		return
+	}
+	s.mu.Lock()
+	g.made = append(g.made, b)
+	s.mu.Unlock()
+	s.close(false)
+	s.files.notice()
+}
+
+// finished tells that all of a group's batches are there. It runs on workers.
 func (s *staging) finished(g *group) {
 	if s == nil || !s.spill {
 		return
 	}
 	s.mu.Lock()
-	if !s.sealed {
-		s.done[g] = true
-	}
+	g.finished = true
 	s.mu.Unlock()
 	s.close(false)
 	s.files.notice()
@@ -94,8 +104,8 @@ func (s *staging) push(b *Batch) (full bool) {
 	return true
 }
 
-// close makes lots of the batches that are finished and follow those that have one: as many as are full, or with all set
-// of the rest too. It tells whether it made any.
+// close makes lots of the batches that are there and follow those that have one: as many as are full, or with all set of
+// the rest too. It tells whether it made any.
 func (s *staging) close(all bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -103,13 +113,16 @@ func (s *staging) close(all bool) bool {
 		return false
 	}
 	made := false
-	for len(s.groups) > 0 && s.done[s.groups[0]] {
+	for len(s.groups) > 0 {
 		g := s.groups[0]
-		s.groups = s.groups[1:]
-		delete(s.done, g)
-		for _, b := range g.batches {
+		for _, b := range g.made {
 			made = s.push(b) || made
 		}
+		g.made = nil
+		if !g.finished {
+			break
+		}
+		s.groups = s.groups[1:]
 	}
 	if all && len(s.open) > 0 {
 		s.lot()
@@ -128,7 +141,10 @@ func (s *staging) lot() {
 		b.lot.Store(l)
 	}
 	for _, b := range s.open {
-		s.files.tier.came(b)
+		if b.hold() { // else its group has failed, and the put will
+			s.files.tier.came(b)
+			b.Release()
+		}
 	}
 	s.open, s.bytes = nil, 0
 }
@@ -137,7 +153,7 @@ func (s *staging) lot() {
 func (s *staging) waiting() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return !s.sealed && (len(s.open) > 0 || len(s.groups) > 0 && s.done[s.groups[0]])
+	return !s.sealed && (len(s.open) > 0 || len(s.groups) > 0 && len(s.groups[0].made) > 0)
 }
 
 // end makes lots of all of the put's batches, which know their dictionaries now. Where some of a lot have left memory
@@ -171,7 +187,7 @@ func (s *staging) end(in *Ingest, batches []*Batch) error {
 func (s *staging) seal(in *Ingest) {
 	s.files.running(in, false)
 	s.mu.Lock()
-	s.sealed, s.groups, s.open, s.done = true, nil, nil, nil
+	s.sealed, s.groups, s.open = true, nil, nil
 	s.mu.Unlock()
 }
 
