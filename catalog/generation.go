@@ -35,7 +35,7 @@ type Batch interface {
 
 // Order is what is known of the order of a put's, or of a generation's, rows. It is immutable.
 type Order struct {
-	SortedBy    []string // the keys, most significant first, "-" before those that descend; nulls come last
+	SortedBy    []string // the keys, most significant first, as commands have them; nulls come last
 	First, Last any      // the edges of the rows, nil where there are none; the store knows what they are
 	// Follows tells whether rows that begin at first may come after rows that end at last.
 	Follows func(last, first any) bool

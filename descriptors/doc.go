@@ -40,7 +40,8 @@
 //	batching           auto (the default) | keep
 //	rows               how many rows the put must have, 0 or more
 //	dictionaries       keep | decode; absent: the server chooses
-//	sorted_by          the order of the rows, the most significant column first, "-" for descending: ["x", "-y"]
+//	sorted_by          the order of the rows, the most significant column first, "-" for descending: ["x", "-y"]; "+" before
+//	                   the name of an ascending one that begins with "-": ["+-x"]
 //	ttl                seconds from the commit until the dataset is dropped, 1 to 315360000
 //	pin                true | false: whether eviction leaves the dataset alone; absent: as before
 //	durable            true | false: whether the dataset outlives the server; absent: the server's default, on append as before

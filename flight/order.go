@@ -2,7 +2,6 @@ package flight
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/flightcache/flightcache/arrowipc"
 	"github.com/flightcache/flightcache/batchstore"
@@ -28,11 +27,7 @@ func (p *put) checkOrder() error {
 	}
 	p.ingest.CheckOrder(order, optional)
 	for _, k := range keys {
-		name := k.Column
-		if k.Descending {
-			name = "-" + name
-		}
-		p.sortedBy = append(p.sortedBy, name)
+		p.sortedBy = append(p.sortedBy, k.String())
 	}
 	return nil
 }
@@ -40,8 +35,7 @@ func (p *put) checkOrder() error {
 // sortKeys reads the keys of an order as the catalogue has them.
 func sortKeys(names []string) (keys []descriptors.SortKey) {
 	for _, name := range names {
-		column, descending := strings.CutPrefix(name, "-")
-		keys = append(keys, descriptors.SortKey{Column: column, Descending: descending})
+		keys = append(keys, descriptors.ParseSortKey(name))
 	}
 	return keys
 }

@@ -3,7 +3,6 @@ package plan
 import (
 	"fmt"
 	"sort"
-	"strings"
 
 	"github.com/flightcache/flightcache/arrowipc"
 	"github.com/flightcache/flightcache/descriptors"
@@ -89,14 +88,14 @@ func (r *Read) sortColumn() (sortKey, int) {
 	if o == nil || r.Generation.Statistics == nil {
 		return sortKey{}, -1
 	}
-	name, descending := strings.CutPrefix(o.SortedBy[0], "-")
-	column, err := FindRowColumn(r.Generation.Schema, r.Generation.RowColumns, name)
+	key := descriptors.ParseSortKey(o.SortedBy[0])
+	column, err := FindRowColumn(r.Generation.Schema, r.Generation.RowColumns, key.Column)
 	if err != nil {
 		return sortKey{}, -1 // it was found when it was put; without it every batch is judged
 	}
 	for i, c := range r.Filter.columns {
 		if c.Column == column.Column && r.Filter.ordinals[i] >= 0 {
-			return sortKey{descending}, i
+			return sortKey{key.Descending}, i
 		}
 	}
 	return sortKey{}, -1
