@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/flightcache/flightcache/arrowipc"
@@ -32,6 +33,9 @@ type Put struct {
 	Durable *bool
 	// InPlace says that the put's batches lie elsewhere and are only read from there.
 	InPlace bool
+	// Ordered says that the put declares the order of its rows. One that appends and does not keep the dataset's is then
+	// refused.
+	Ordered bool
 	// Claim is on the put's id, which its commit, or the end of its staging, fulfils; nil for none. It stays the caller's, who
 	// aborts it where that fails.
 	Claim *PutClaim
@@ -41,6 +45,8 @@ type Put struct {
 	mode   Mode
 	schema *arrowipc.Schema
 	sorted []string
+
+	declared bool // it is made of puts of which some declare an order
 
 	transaction *Transaction // nil: the put is committed by itself
 }
@@ -84,10 +90,11 @@ func (p *Put) check(old *Generation, mismatch error) error {
 // Commit publishes batches as the dataset's new generation and returns it acquired: the caller releases it. Until
 // then nothing of the put is visible, after it all of it is. A durable generation is kept before it is published. On success
 // the catalogue owns the caller's reference to every batch, though not the list; on an error the caller keeps them, and may
-// commit again. ErrExists, or ErrConflict when the dataset's schema has changed since Begin; ErrNotKept; the Keeper's
-// errors. The context is for the wait for another change of the dataset that is being kept.
+// commit again. ErrExists, or ErrConflict when the dataset's schema has changed since Begin; ErrOrder; ErrNotKept; the
+// Keeper's errors. The context is for the wait for another change of the dataset that is being kept.
 //
-// The order is that of the put's rows, nil for none. An append keeps the dataset's order only if it stays true.
+// The order is that of the put's rows, nil for none. An append keeps the dataset's order only if it stays true; the
+// generation says if it was lost.
 func (p *Put) Commit(ctx context.Context, batches []Batch, codec string, order *Order) (*Generation, error) {
 	c := p.c
 	columns := arrowipc.RowColumns(p.schema.Layout.Columns)
@@ -98,6 +105,9 @@ func (p *Put) Commit(ctx context.Context, batches []Batch, codec string, order *
 	old, was := c.live(p.name), c.datasets[p.name] // the second may be one whose time is over, and whose timer is late
 	durable := p.durable(old)
 	err := p.check(old, ErrConflict)
+	if err == nil {
+		err = p.follows(old, order)
+	}
 	if err == nil && durable && c.keeper == nil {
 		err = fmt.Errorf("%w: %q cannot be durable", ErrNotKept, p.name)
 	}
@@ -107,6 +117,8 @@ func (p *Put) Commit(ctx context.Context, batches []Batch, codec string, order *
 	}
 	m := p.make(old, batches, codec, order, columns, totals)
 	g := m.g
+	had := p.Ordered || p.declared || p.mode == Append && old != nil && old.Order != nil
+	g.OrderDropped = had && g.Order == nil
 	switch g.Durable = durable; {
 	case durable:
 		err = c.keep(p.name, func() error { return c.keeper.Keep(Kept{g, m.pinned, p.Claim.kept(g, c.now)}) })
@@ -128,6 +140,16 @@ func (p *Put) Commit(ctx context.Context, batches []Batch, codec string, order *
 	}
 	p.Claim.Done(g.FactsJSON(), g.BriefJSON)
 	return g, nil
+}
+
+// follows judges an append that declares the order which its dataset has.
+func (p *Put) follows(old *Generation, order *Order) error {
+	if !p.Ordered || p.mode != Append || old == nil || old.Order == nil || order == nil ||
+		!slices.Equal(old.Order.SortedBy, order.SortedBy) || old.Order.then(order) != nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %q is sorted by %s, and the first row of the append belongs before its last one; append rows that follow, or leave out sorted_by",
+		ErrOrder, p.name, strings.Join(order.SortedBy, ", "))
 }
 
 // durable tells whether the put's generation is to be durable.

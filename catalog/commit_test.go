@@ -252,3 +252,71 @@ func TestCommitCopiesTheList(t *testing.T) {
 		now.Release()
 	}
 }
+
+// numbered is an order of numbers by the keys.
+func numbered(first, last int, keys ...string) *Order {
+	return &Order{SortedBy: keys, First: first, Last: last, Follows: func(last, first any) bool { return last.(int) <= first.(int) }}
+}
+
+// What becomes of a dataset's order with an append: it goes on, is refused where the append says that it does and it does
+// not, or is lost, which the generation says.
+func TestOrderOfAppends(t *testing.T) {
+	schema := flat(t)
+	for name, tc := range map[string]struct {
+		there, put *Order
+		declared   bool
+		kept       bool
+		dropped    bool
+		refused    bool
+	}{
+		"goes on":                            {numbered(1, 5, "n"), numbered(5, 9, "n"), true, true, false, false},
+		"goes on, not declared":              {numbered(1, 5, "n"), numbered(5, 9, "n"), false, true, false, false},
+		"goes back":                          {numbered(1, 5, "n"), numbered(4, 9, "n"), true, false, false, true},
+		"goes back, not declared":            {numbered(1, 5, "n"), numbered(4, 9, "n"), false, false, true, false},
+		"is in none, not declared":           {numbered(1, 5, "n"), nil, false, false, true, false},
+		"another order":                      {numbered(1, 5, "n"), numbered(9, 9, "s"), true, false, true, false},
+		"there was none":                     {nil, numbered(9, 9, "n"), true, false, true, false},
+		"there was none, nor is any":         {nil, nil, false, false, false, false},
+		"no rows":                            {numbered(1, 5, "n"), &Order{SortedBy: []string{"n"}}, true, true, false, false},
+		"there were no rows":                 {&Order{SortedBy: []string{"n"}}, numbered(4, 9, "n"), true, true, false, false},
+		"there were none in order, declared": {&Order{SortedBy: []string{"n"}}, numbered(4, 9, "s"), true, false, true, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCatalog()
+			commit := func(mode Mode, o *Order, declared bool, id int) (*Generation, []*fakeBatch, error) {
+				fakes, list := batches(t, schema, id)
+				p, err := c.Begin("d", mode, schema)
+				if err != nil {
+					t.Fatal(err)
+				}
+				p.Ordered = declared
+				g, err := p.Commit(t.Context(), list, "zstd", o)
+				if err == nil {
+					t.Cleanup(g.Release)
+				}
+				return g, fakes, err
+			}
+			if _, _, err := commit(Replace, tc.there, tc.there != nil, 1); err != nil {
+				t.Fatal(err)
+			}
+			g, fakes, err := commit(Append, tc.put, tc.declared, 2)
+			if tc.refused {
+				if !errors.Is(err, ErrOrder) || !strings.Contains(err.Error(), "sorted by n") {
+					t.Errorf("%v, want ErrOrder", err)
+				}
+				wantRefs(t, fakes, 1)
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if (g.Order != nil) != tc.kept || g.OrderDropped != tc.dropped || g.Facts().OrderDropped != tc.dropped {
+				t.Errorf("order %v, dropped %t; want kept %t, dropped %t", g.Order, g.OrderDropped, tc.kept, tc.dropped)
+			}
+			next, _, err := commit(Append, nil, false, 3)
+			if err != nil || next.OrderDropped != tc.kept {
+				t.Errorf("after one more in no order: dropped %t, %v", next.OrderDropped, err)
+			}
+		})
+	}
+}

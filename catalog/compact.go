@@ -94,7 +94,7 @@ func (c *Catalog) Compact(ctx context.Context, g *Generation, changes []Change) 
 func (g *Generation) relaid(changes []Change) (now *Generation, shared []Batch) {
 	now = &Generation{
 		Dataset: g.Dataset, ID: g.ID, Layout: g.Layout + 1, Schema: g.Schema, Codec: g.Codec, Created: g.Created, Expires: g.Expires,
-		Order: g.Order, Durable: g.Durable, InPlace: g.InPlace, Rows: g.Rows, Decoded: g.Decoded, Stored: g.Stored, Nodes: slices.Clone(g.Nodes),
+		Order: g.Order, OrderDropped: g.OrderDropped, Durable: g.Durable, InPlace: g.InPlace, Rows: g.Rows, Decoded: g.Decoded, Stored: g.Stored, Nodes: slices.Clone(g.Nodes),
 		RowColumns: g.RowColumns, Statistics: g.Statistics, Dictionaries: g.Dictionaries, known: g.known,
 		state: g.state, number: g.number, small: g.small,
 	}

@@ -12,6 +12,8 @@ var (
 	ErrExists = errors.New("dataset exists")
 	// ErrSchemaMismatch: an append whose schema is not that of the dataset.
 	ErrSchemaMismatch = errors.New("schema differs from the dataset's")
+	// ErrOrder: an append that says that its rows are in the dataset's order, and does not go on where that ends.
+	ErrOrder = errors.New("rows do not continue the dataset's order")
 	// ErrConflict: what a put relied on when it began was changed by another put before it was committed.
 	ErrConflict = errors.New("dataset changed during the put")
 	// ErrLeaseEnded: the lease was cancelled, or its time is over.

@@ -21,6 +21,7 @@ type Facts struct {
 	Codec        string        `json:"codec"`
 	Created      string        `json:"created"`
 	SortedBy     []string      `json:"sorted_by,omitempty"`
+	OrderDropped bool          `json:"order_dropped,omitempty"`
 	Durable      bool          `json:"durable,omitempty"` // whether it outlives the server
 	Columns      []ColumnFacts `json:"columns"`
 }
@@ -61,7 +62,7 @@ func (g *Generation) Facts() Facts {
 		StoredBytes: g.Stored, Codec: g.Codec, Created: g.Created.UTC().Format(time.RFC3339Nano), Durable: g.Durable,
 		Columns: make([]ColumnFacts, 0, len(g.Schema.Layout.Columns)),
 	}
-	if g.Order != nil {
+	if f.OrderDropped = g.OrderDropped; g.Order != nil {
 		f.SortedBy = g.Order.SortedBy
 	}
 	next := 0 // row columns come in the order of the columns

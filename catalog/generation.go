@@ -77,7 +77,8 @@ type Generation struct {
 	Created time.Time        // when it was committed
 	Expires time.Time        // when the dataset is dropped unless it has a newer generation; zero for never
 
-	Order *Order // of the rows; nil where none is known
+	Order        *Order // of the rows; nil where none is known
+	OrderDropped bool   // the rows have none, though the dataset had one before, or what was put declared one
 
 	Durable bool // whether the Keeper has it
 	InPlace bool // there are batches whose bytes lie elsewhere and are only read from there: to evict it would free little

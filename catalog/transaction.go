@@ -50,6 +50,7 @@ type part struct {
 	ttl     time.Duration
 	pin     *bool
 	durable *bool
+	ordered bool
 }
 
 func (p *part) release() {
@@ -178,7 +179,7 @@ func (p *Put) Stage(ctx context.Context, batches []Batch, codec string, order *O
 	if len(t.parts) >= maxStaged {
 		return nil, fmt.Errorf("%w: the transaction has %d puts; commit it", ErrTooMany, len(t.parts))
 	}
-	t.parts = append(t.parts, part{id, p.schema, batches, codec, order, p.TTL, p.Pin, p.Durable})
+	t.parts = append(t.parts, part{id, p.schema, batches, codec, order, p.TTL, p.Pin, p.Durable, p.Ordered})
 	p.Claim.Done(facts, func() []byte { return facts })
 	return facts, nil
 }

@@ -79,6 +79,7 @@ func (t *Transaction) publish(ctx context.Context, puts []part) (*Generation, er
 		if i > 0 {
 			order = order.then(k.order)
 		}
+		p.declared = p.declared || k.ordered
 		if k.ttl != 0 {
 			p.TTL = k.ttl
 		}

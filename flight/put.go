@@ -206,6 +206,7 @@ func (p *put) begin(in *incoming) error {
 		return err
 	}
 	p.commit.TTL, p.commit.Pin, p.commit.Durable = time.Duration(p.command.TTL)*time.Second, p.command.Pin, p.command.Durable
+	p.commit.Ordered = p.command.SortedBy != nil
 	return p.checkOrder()
 }
 

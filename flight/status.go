@@ -56,6 +56,7 @@ var statusTable = []struct {
 	{catalog.ErrDurable, codes.FailedPrecondition},
 	{catalog.ErrNotKept, codes.FailedPrecondition},
 	{catalog.ErrConflict, codes.Aborted},
+	{catalog.ErrOrder, codes.InvalidArgument},
 	{catalog.ErrLeaseEnded, codes.NotFound},
 	{catalog.ErrNoTransaction, codes.NotFound},
 	{catalog.ErrMode, codes.InvalidArgument},

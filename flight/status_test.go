@@ -40,6 +40,7 @@ var wantCodes = map[string]struct {
 	"catalog.ErrPinned":         {catalog.ErrPinned, codes.FailedPrecondition},
 	"catalog.ErrDurable":        {catalog.ErrDurable, codes.FailedPrecondition},
 	"catalog.ErrNotKept":        {catalog.ErrNotKept, codes.FailedPrecondition},
+	"catalog.ErrOrder":          {catalog.ErrOrder, codes.InvalidArgument},
 	"catalog.ErrConflict":       {catalog.ErrConflict, codes.Aborted},
 
 	"descriptors.ErrBadName":    {descriptors.ErrBadName, codes.InvalidArgument},

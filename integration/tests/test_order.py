@@ -77,9 +77,40 @@ def test_appends(client: Client) -> None:
     assert told(client, name) == ["k"]
     client.put(name, ORDERED.slice(4), mode="append")  # it declares nothing, and stays true
     assert told(client, name) == ["k"]
-    client.put(name, ORDERED.slice(0, 1), mode="append")
+    with pytest.raises(pa.ArrowInvalid, match="sorted by k, and the first row of the append belongs before"):
+        client.put(name, ORDERED.slice(0, 1), mode="append", sorted_by=["k"])
+    assert told(client, name) == ["k"]
+    assert client.put(name, ORDERED.slice(0, 1), mode="append")["order_dropped"] is True
     assert told(client, name) is None
     assert client.get(name).num_rows == 6
+    assert "order_dropped" not in client.put(name, ORDERED.slice(0, 1), mode="append")
+
+
+def test_an_order_that_the_dataset_has_not(client: Client) -> None:
+    name = "order/other"
+    client.put(name, ORDERED, sorted_by=["k"])
+    assert client.put(name, ORDERED.sort_by("v"), mode="append", sorted_by=["v"])["order_dropped"] is True
+    facts = client.put(name, ORDERED.sort_by("v"), mode="append", sorted_by=["v"])
+    assert (facts.get("sorted_by"), facts["order_dropped"]) == (None, True)
+    assert "order_dropped" not in client.put(name, ORDERED, sorted_by=["k"])
+
+
+def test_columns_that_begin_with_a_sign(client: Client) -> None:
+    table = pa.table({"-x": [1, 2, 3], "x": [3, 2, 1], "+x": [1, 1, 2], "++": [5, 4, 4]})
+    for keys in (["+-x"], ["-x"], ["+x", "x"], ["-++"], ["--x"], ["+++"], ["-+x"]):
+        descending = keys[0].startswith("-")
+        name = keys[0][1:] if descending or keys[0][:2] in ("+-", "++") else keys[0]
+        order = [(name, "descending" if descending else "ascending")]
+        rows = table.sort_by([*order, ("x", "ascending")])
+        assert client.put("order/signs", rows, sorted_by=keys)["sorted_by"] == keys
+        assert told(client, "order/signs") == keys
+        wrong = rows.slice(2)
+        if wrong[name][0] != rows[name][0]:
+            with pytest.raises(pa.ArrowInvalid, match="row 1 comes before"):
+                client.put("order/signs", pa.concat_tables([wrong, rows.slice(0, 1)]), sorted_by=keys)
+        first = rows[name][0].as_py()
+        got = client.get("order/signs", filters=[[name, "=", first]])
+        assert got.num_rows == sum(v == first for v in rows[name].to_pylist())
 
 
 def test_filters_of_a_sorted_column_read_only_its_batches(client: Client) -> None:
