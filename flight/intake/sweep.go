@@ -1,0 +1,55 @@
+package intake
+
+import (
+	"fmt"
+	"time"
+)
+
+// ticks are how many sweeps there are in Options.Stall.
+const ticks = 60
+
+// pressedTicks are those in which something must come of a message whose grant others wait for.
+const pressedTicks = ticks / 15
+
+// watch has unfinished messages looked at from now on. It may be called with a connection's lock held.
+func (m *Meter) watch() {
+	if !m.watched.Load() && m.watched.CompareAndSwap(false, true) {
+		time.AfterFunc(m.opts.Stall/ticks, m.sweep)
+	}
+}
+
+// sweep gives up the streams whose messages stand still, and comes again while there are unfinished messages.
+func (m *Meter) sweep() {
+	now := m.tick.Add(1)
+	small, large := m.pressed(1), m.pressed(SmallMessage+1)
+	unfinished := false
+	type stalled struct {
+		s     *Stream
+		after int64
+	}
+	var still []stalled
+	m.each(func(s *Stream) {
+		// Where a message is complete, the handler is behind and not the client.
+		if !s.coming.begun() || s.complete > 0 {
+			return
+		}
+		unfinished = true
+		if s.grant == 0 && s.bytes >= m.alone() {
+			return // the client has sent what it may
+		}
+		most := int64(ticks)
+		if s.grant > SmallMessage && large || s.grant > 0 && s.grant <= SmallMessage && small {
+			most = pressedTicks
+		}
+		if now-s.moved > most && !s.failed && s.fail != nil {
+			still = append(still, stalled{s, most})
+		}
+	})
+	for _, x := range still {
+		x.s.giveUp(fmt.Errorf("%w for %s; send it again", ErrStalled, time.Duration(x.after)*m.opts.Stall/ticks))
+	}
+	m.watched.Store(false)
+	if unfinished {
+		m.watch()
+	}
+}
