@@ -58,6 +58,23 @@ func (b *budget) claim(ctx context.Context, k class, parent *arena.Account) *Cla
 // Where the budget has no room it waits. Errors are ErrMemory, or the cause of the claim's context.
 func (c *Claim) Alloc(n int) (arena.Block, error) { return c.memory(c.class, false).alloc(int64(n)) }
 
+// Wait calls f, which waits for what other puts have to give back first, though it is not of the store's memory. The budget
+// takes the put for one that waits for memory meanwhile, and ends f's context with the reason if the put has to fail for
+// others.
+func (c *Claim) Wait(f func(context.Context) error) error {
+	b := c.budget
+	b.mu.Lock()
+	c.counts(false, 1)
+	b.wakeNext() // the puts may be stuck now
+	b.mu.Unlock()
+	defer func() {
+		b.mu.Lock()
+		c.counts(false, -1)
+		b.mu.Unlock()
+	}()
+	return f(c.ctx)
+}
+
 // End ends the claim; a request that waits fails. It may be called more than once.
 func (c *Claim) End() {
 	c.cancel(context.Canceled)
