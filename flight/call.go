@@ -12,6 +12,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
+
+	"github.com/flightcache/flightcache/batchstore"
 )
 
 // call is what the log says of one RPC. It belongs to the call's handler.
@@ -20,6 +22,8 @@ type call struct {
 	action  string
 	rows    int64
 	bytes   int64 // of FlightData on the wire
+
+	claim *batchstore.Claim // of a put, whose waits the store is told of; nil: none
 }
 
 type callKey struct{}
@@ -48,20 +52,14 @@ func (s *Server) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo,
 func (s *Server) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) (err error) {
 	c := &call{}
 	start := time.Now()
-	ctx := context.WithValue(ss.Context(), callKey{}, c)
+	ctx, giveUp := context.WithCancelCause(context.WithValue(ss.Context(), callKey{}, c))
+	defer giveUp(nil)
 	defer func() { s.finish(ctx, c, info.FullMethod, start, err) }()
 	defer s.recover(info.FullMethod, &err)
-	return toStatus(handler(srv, &callStream{ServerStream: ss, ctx: ctx}))
+	in := receivingOf(ctx)
+	in.Limit(s.largest(info.FullMethod), giveUp)
+	return toStatus(handler(srv, &callStream{ServerStream: ss, ctx: ctx, call: c, in: in, put: info.FullMethod == methodDoPut}))
 }
-
-// callStream is a stream whose context knows the call.
-type callStream struct {
-	grpc.ServerStream
-	ctx context.Context
-}
-
-// Context is the stream's context.
-func (s *callStream) Context() context.Context { return s.ctx }
 
 // recover keeps a handler's panic from ending the process. It is a fault of ours, so the log has its stack; the client
 // learns only that there was one.

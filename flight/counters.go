@@ -60,7 +60,7 @@ func (c *counters) both(name string, f func(*counts)) {
 	}
 }
 
-// statsJSON is the result of server_stats.
+// statsJSON is the result of server_stats for one dataset.
 type statsJSON struct {
 	Dataset       string `json:"dataset,omitempty"`
 	Puts          int64  `json:"puts"`
@@ -84,19 +84,6 @@ type statsJSON struct {
 	LeasedBytes  int64 `json:"leased_bytes"`
 }
 
-// serverJSON are figures of the server that a dataset has not.
-type serverJSON struct {
-	Datasets      int   `json:"datasets"`
-	Transactions  int   `json:"transactions"`
-	WarmBytes     int64 `json:"warm_bytes"`
-	BudgetBytes   int64 `json:"budget_bytes"` // 0: no limit
-	PinnedBytes   int64 `json:"pinned_bytes"` // of datasets that eviction leaves alone: pinned or leased
-	StagedBytes   int64 `json:"staged_bytes"`
-	InFlightBytes int64 `json:"in_flight_bytes"`
-	Evictions     int64 `json:"evictions"`
-	ResidentBytes int64 `json:"resident_bytes"`
-}
-
 func (c *counts) json() statsJSON {
 	return statsJSON{
 		Puts: c.puts.Load(), Gets: c.gets.Load(), RowsIn: c.rowsIn.Load(), RowsOut: c.rowsOut.Load(),
@@ -110,19 +97,7 @@ func (c *counts) json() statsJSON {
 // serverStats answers the action of that name, for the server or for one dataset.
 func (s *Server) serverStats(a descriptors.ServerStats) ([]byte, error) {
 	if a.Dataset == "" {
-		j := s.stats.server.json()
-		st := s.store.Stats()
-		j.ChargedBytes = st.Charged
-		m := serverJSON{
-			Datasets: s.catalog.Len(), Transactions: s.catalog.Transactions(), WarmBytes: st.Warm,
-			BudgetBytes: st.Budget, PinnedBytes: st.Pinned, StagedBytes: st.Staged, InFlightBytes: st.InFlight,
-			Evictions: s.catalog.Evictions(), ResidentBytes: residentBytes(),
-		}
-		j.Leases, j.LeasedBytes = s.catalog.Leases()
-		return json.Marshal(struct {
-			statsJSON
-			serverJSON
-		}{j, m})
+		return appendJSON(nil, s.Figures()), nil
 	}
 	g, err := s.catalog.Current(string(a.Dataset))
 	if err != nil {

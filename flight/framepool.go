@@ -1,55 +1,89 @@
 package flight
 
-import "sync"
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"weak"
+)
 
-// framePool hands out the transport's frame buffers without clearing them: they are overwritten anyway, and clearing
-// took a seventh of a put's CPU. Buffers that are larger than a connection's frames are rare and not kept.
-type framePool struct{ small, frame, big sync.Pool }
+// framePool hands out the transport's frame buffers without clearing them: they are overwritten anyway, and clearing took a
+// seventh of a put's CPU. Most frames of large messages are as large as frames may be. A buffer is never more than an eighth
+// larger than what it is for, so that what the transport keeps is what is counted: see package intake.
+//
+// It is no sync.Pool since what it keeps is counted and bounded. As of one, a collection takes what was not needed since the
+// one before.
+type framePool struct {
+	idle atomic.Int64 // bytes of the buffers that are kept
+
+	mu    sync.Mutex
+	kept  []*[]byte
+	least int // that were kept at any time since the last collection
+}
 
 const (
-	smallFrame = 4 << 10
-	frame      = 16 << 10
-	bigFrame   = 1 << 20
+	frame = 16 << 10
+	// maxIdleFrames bounds the buffers that wait to be used again, in bytes.
+	maxIdleFrames = 64 << 20
 )
 
 func newFramePool() *framePool {
-	sized := func(n int) func() any {
-		return func() any {
-			b := make([]byte, n)
-			return &b
-		}
-	}
 	p := &framePool{}
-	p.small.New, p.frame.New, p.big.New = sized(smallFrame), sized(frame), sized(bigFrame)
+	trimAfterCollection(weak.Make(p))
 	return p
+}
+
+// trimAfterCollection has a pool trimmed after each collection, until the pool is gone.
+func trimAfterCollection(w weak.Pointer[framePool]) {
+	runtime.AddCleanup(&struct{ w weak.Pointer[framePool] }{w}, func(w weak.Pointer[framePool]) {
+		if p := w.Value(); p != nil {
+			p.trim()
+			trimAfterCollection(w)
+		}
+	}, w)
+}
+
+// trim lets go of the buffers that were not needed since the last time.
+func (p *framePool) trim() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	left := len(p.kept) - p.least
+	clear(p.kept[left:])
+	p.kept = p.kept[:left]
+	p.least = left
+	p.idle.Store(int64(left) * frame)
 }
 
 // Get gives a buffer of length n, with whatever was in it.
 func (p *framePool) Get(n int) *[]byte {
-	var b *[]byte
-	switch {
-	case n <= smallFrame:
-		b = p.small.Get().(*[]byte)
-	case n <= frame:
-		b = p.frame.Get().(*[]byte)
-	case n <= bigFrame:
-		b = p.big.Get().(*[]byte)
-	default:
-		large := make([]byte, n)
-		return &large
+	if n > frame || n <= frame*8/9 {
+		b := make([]byte, n)
+		return &b
 	}
-	*b = (*b)[:n]
-	return b
+	p.mu.Lock()
+	if last := len(p.kept) - 1; last >= 0 {
+		b := p.kept[last]
+		p.kept = p.kept[:last]
+		p.least = min(p.least, last)
+		p.idle.Add(-frame)
+		p.mu.Unlock()
+		*b = (*b)[:n]
+		return b
+	}
+	p.mu.Unlock()
+	b := make([]byte, n, frame)
+	return &b
 }
 
 // Put takes a buffer back.
 func (p *framePool) Put(b *[]byte) {
-	switch cap(*b) {
-	case smallFrame:
-		p.small.Put(b)
-	case frame:
-		p.frame.Put(b)
-	case bigFrame:
-		p.big.Put(b)
+	if cap(*b) != frame {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.kept) < maxIdleFrames/frame {
+		p.kept = append(p.kept, b)
+		p.idle.Add(frame)
 	}
 }

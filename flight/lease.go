@@ -1,14 +1,13 @@
 package flight
 
 import (
-	"context"
 	"runtime"
 	"sync"
 
 	"google.golang.org/grpc/mem"
-	"google.golang.org/grpc/stats"
 
 	"github.com/flightcache/flightcache/batchstore"
+	"github.com/flightcache/flightcache/flight/intake"
 )
 
 // A lease is what one stream has lent to the transport: references to stored memory that gRPC still reads from.
@@ -111,6 +110,8 @@ func (l *lease) rescue() {
 
 // connection knows the leases of one client connection.
 type connection struct {
+	intake *intake.Conn
+
 	mu     sync.Mutex // before lease.mu
 	leases map[*lease]struct{}
 	dead   bool
@@ -161,25 +162,3 @@ func (c *connection) close() {
 		l.rescue()
 	}
 }
-
-type connectionKey struct{}
-
-// connectionTracker is the stats.Handler by which calls find their connection and connections tell their end. gRPC
-// reports ConnEnd only after the connection's writer has ended.
-type connectionTracker struct{}
-
-func (connectionTracker) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context {
-	return context.WithValue(ctx, connectionKey{}, &connection{leases: map[*lease]struct{}{}})
-}
-
-func (connectionTracker) HandleConn(ctx context.Context, s stats.ConnStats) {
-	if _, end := s.(*stats.ConnEnd); end {
-		connectionOf(ctx).close()
-	}
-}
-
-func (connectionTracker) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context { return ctx }
-func (connectionTracker) HandleRPC(context.Context, stats.RPCStats)                       {}
-
-// connectionOf gives the connection of a call. Every connection of a server built by this package has one.
-func connectionOf(ctx context.Context) *connection { return ctx.Value(connectionKey{}).(*connection) }

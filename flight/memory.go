@@ -4,9 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
-	"strconv"
-	"strings"
 	"sync"
 
 	"go.uber.org/zap"
@@ -113,21 +110,4 @@ func (p *putting) holds(name string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.names[name] > 0
-}
-
-// residentBytes is the memory that the process has, as the system counts it; 0 where the system does not say.
-func residentBytes() int64 {
-	text, err := os.ReadFile("/proc/self/statm")
-	if err != nil {
-		return 0
-	}
-	fields := strings.Fields(string(text))
-	if len(fields) < 2 {
-		return 0
-	}
-	pages, err := strconv.ParseInt(fields[1], 10, 64)
-	if err != nil {
-		return 0
-	}
-	return pages * int64(os.Getpagesize())
 }

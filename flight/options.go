@@ -1,15 +1,19 @@
 package flight
 
 import (
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
 	"time"
 
 	"go.uber.org/zap"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/flightcache/flightcache/compress"
 	"github.com/flightcache/flightcache/descriptors"
+	"github.com/flightcache/flightcache/flight/intake"
 )
 
 // Options configures a [Server]. A zero field means its default.
@@ -29,6 +33,17 @@ type Options struct {
 	DrainBytes int64
 	DrainTime  time.Duration
 
+	// TransportBytes bounds what the transport may hold of messages that were not received as a whole or not taken yet, apart
+	// from one message of MaxReceive; default 64 MiB, or a quarter of the store's budget where that is more.
+	TransportBytes int64
+	// MessageWait is the longest that a large message waits until the transport may hold it; default 10 s, negative: it never
+	// waits.
+	MessageWait time.Duration
+	// StallTime is how long nothing may come of a message that has begun; default 30 s.
+	StallTime time.Duration
+	// Credentials are the transport's; nil encrypts nothing.
+	Credentials credentials.TransportCredentials
+
 	// LeaseTime is how long the generation that a FlightInfo counted stays readable, whatever becomes of its dataset;
 	// default 60 s. A negative one takes no leases.
 	LeaseTime time.Duration
@@ -46,6 +61,10 @@ const (
 	DefaultMaxReceive = 256 << 20
 	DefaultDrainBytes = 64 << 20
 	DefaultDrainTime  = 5 * time.Second
+
+	DefaultTransportBytes = 64 << 20 // at least
+	DefaultMessageWait    = 10 * time.Second
+	DefaultStallTime      = 30 * time.Second
 
 	DefaultLeaseTime       = time.Minute
 	DefaultTransactionTime = 10 * time.Minute
@@ -78,6 +97,15 @@ func (o Options) withDefaults() Options {
 	}
 	if o.TransactionTime == 0 {
 		o.TransactionTime = DefaultTransactionTime
+	}
+	if o.MessageWait == 0 {
+		o.MessageWait = DefaultMessageWait
+	}
+	if o.StallTime == 0 {
+		o.StallTime = DefaultStallTime
+	}
+	if o.Credentials == nil {
+		o.Credentials = insecure.NewCredentials()
 	}
 	if o.TicketKey == nil {
 		o.TicketKey = new([descriptors.KeyBytes]byte)
@@ -112,8 +140,19 @@ func (o Options) Validate() error {
 	if o.DrainBytes < 0 || o.DrainTime < 0 {
 		errs = append(errs, errors.New("drain bytes and drain time: want no negative ones"))
 	}
+	if o.TransportBytes < 0 || o.StallTime < 0 {
+		errs = append(errs, errors.New("transport bytes and stall time: want no negative ones"))
+	}
 	if o.TransactionTime < 0 {
 		errs = append(errs, fmt.Errorf("transaction time %s: want none below 0", o.TransactionTime))
 	}
 	return errors.Join(errs...)
+}
+
+// intake are the bounds of what the transport receives, under a budget (0: none). The options have their defaults.
+func (o Options) intake(budget int64) intake.Options {
+	return intake.Options{
+		Bytes: cmp.Or(o.TransportBytes, max(DefaultTransportBytes, budget/4)), Message: int64(o.MaxReceive) + framingRoom,
+		Window: streamWindow, WriteBuffer: writeBufferSize, Wait: o.MessageWait, Stall: o.StallTime,
+	}
 }

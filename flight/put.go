@@ -67,6 +67,7 @@ func (p *put) run(ctx context.Context) ([]byte, error) {
 	defer func() { p.named.Abort() }() // does nothing once the put is done
 	p.claim = p.server.store.PutClaim(ctx)
 	defer p.claim.End()
+	p.call.claim = p.claim
 	defer func() {
 		if p.putting {
 			p.server.putting.add(p.call.dataset, -1)

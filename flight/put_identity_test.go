@@ -139,9 +139,8 @@ func TestTransactionOfPuts(t *testing.T) {
 	if got := f.info(byPath("d")); got.TotalRecords != 5 {
 		t.Errorf("%d rows are visible before the commit", got.TotalRecords)
 	}
-	var stats serverJSON
-	if err := f.action("server_stats", "", &stats); err != nil || stats.Transactions != 1 {
-		t.Errorf("stats %+v, %v", stats, err)
+	if n := f.figure("transactions"); n != 1 {
+		t.Errorf("%d transactions are open", n)
 	}
 	var facts catalog.Facts
 	commit := `{"dataset":"d","transaction":"` + tx.Transaction + `","puts":["c","a"]}`

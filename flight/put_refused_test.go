@@ -166,7 +166,7 @@ func TestMessageOverTheReceiveLimit(t *testing.T) {
 	wantStatus(t, err, codes.ResourceExhausted, `"d"`, "80", "65536", "--max-message", "smaller batches")
 	// Beyond the room for framing the transport refuses, before anything was read of it.
 	_, err = f.send(described(byPath("d"), messagesOf(t, noise(200_000))))
-	wantStatus(t, err, codes.ResourceExhausted, "larger than max")
+	wantStatus(t, err, codes.ResourceExhausted, `"d"`, "too large", "16001", "--max-message", "smaller batches")
 	f.put(byPath("d"), noise(8000))
 }
 

@@ -2,6 +2,7 @@ package flight
 
 import (
 	"fmt"
+	"slices"
 
 	arrowflight "github.com/apache/arrow-go/v18/arrow/flight"
 	"google.golang.org/grpc"
@@ -13,6 +14,7 @@ import (
 	"github.com/flightcache/flightcache/batchstore"
 	"github.com/flightcache/flightcache/catalog"
 	"github.com/flightcache/flightcache/descriptors"
+	"github.com/flightcache/flightcache/flight/intake"
 )
 
 // Server is the Flight service over one catalogue and one store. What it does not answer says Unimplemented.
@@ -25,6 +27,9 @@ type Server struct {
 	sealer  *descriptors.Sealer
 	stats   counters
 	putting putting
+	intake  *intake.Meter
+	frames  *framePool
+	unaries map[string]bool // by full method name; before the server serves
 	health  *health.Server
 
 	compactor *compactor
@@ -51,7 +56,7 @@ func New(store *batchstore.Store, c *catalog.Catalog, o Options) (*Server, error
 	s := &Server{
 		opts: o, store: store, catalog: c, sealer: descriptors.NewSealer(*o.TicketKey),
 		stats: counters{datasets: map[string]*counts{}, exists: hasDataset(c)}, health: health.NewServer(),
-		putting: putting{names: map[string]int{}},
+		putting: putting{names: map[string]int{}}, intake: intake.New(o.intake(store.Stats().Budget)), unaries: map[string]bool{}, frames: newFramePool(),
 	}
 	s.compactor = newCompactor(s)
 	store.Attach(datasets{s})
@@ -59,34 +64,25 @@ func New(store *batchstore.Store, c *catalog.Catalog, o Options) (*Server, error
 	return s, nil
 }
 
-// Sizes of the transport, chosen by measurement (see ARCHITECTURE.md): a write buffer of 1 MiB makes reads cheapest; the
-// windows matter to puts only, and bound what one stream and one connection may have on their way.
-const (
-	readBufferSize   = 256 << 10
-	writeBufferSize  = 1 << 20
-	streamWindow     = 16 << 20
-	connectionWindow = 64 << 20
-)
-
-// GRPC makes the gRPC server of this service, with health and reflection, ready to Serve. Further options, such as
-// credentials, are added to its own.
+// GRPC makes the gRPC server of this service, with health and reflection, ready to Serve. It is called once. Further options,
+// such as interceptors, are added to its own; credentials are given by [Options].
 func (s *Server) GRPC(more ...grpc.ServerOption) *grpc.Server {
-	g := grpc.NewServer(append([]grpc.ServerOption{
+	g := grpc.NewServer(slices.Concat([]grpc.ServerOption{
 		grpc.ForceServerCodecV2(NewCodec()),
 		grpc.MaxRecvMsgSize(s.opts.MaxReceive + framingRoom),
 		grpc.MaxSendMsgSize(1<<31 - 1),
-		grpc.ReadBufferSize(readBufferSize),
-		grpc.WriteBufferSize(writeBufferSize),
-		grpc.InitialWindowSize(streamWindow),
-		grpc.InitialConnWindowSize(connectionWindow),
-		grpc.StatsHandler(connectionTracker{}),
 		grpc.ChainUnaryInterceptor(s.unary),
 		grpc.ChainStreamInterceptor(s.stream),
-		experimental.BufferPool(newFramePool()),
-	}, more...)...)
+		experimental.BufferPool(s.frames),
+	}, s.transportOptions(), more)...)
 	arrowflight.RegisterFlightServiceServer(g, s)
 	healthpb.RegisterHealthServer(g, s.health)
 	reflection.Register(g)
+	for service, info := range g.GetServiceInfo() {
+		for _, m := range info.Methods {
+			s.unaries["/"+service+"/"+m.Name] = !m.IsClientStream && !m.IsServerStream
+		}
+	}
 	s.health.SetServingStatus("", healthpb.HealthCheckResponse_SERVING)
 	s.health.SetServingStatus("arrow.flight.protocol.FlightService", healthpb.HealthCheckResponse_SERVING)
 	return g

@@ -16,6 +16,7 @@ import (
 	"github.com/flightcache/flightcache/catalog/journal"
 	"github.com/flightcache/flightcache/compress"
 	"github.com/flightcache/flightcache/descriptors"
+	"github.com/flightcache/flightcache/flight/intake"
 	"github.com/flightcache/flightcache/flight/plan"
 	"github.com/flightcache/flightcache/predicate"
 	"github.com/flightcache/flightcache/predicate/substrait"
@@ -77,6 +78,9 @@ var statusTable = []struct {
 	{descriptors.ErrBadCommand, codes.InvalidArgument},
 	{descriptors.ErrBadTicket, codes.InvalidArgument},
 	{batchstore.ErrMemory, codes.ResourceExhausted},
+	{intake.ErrTooLarge, codes.ResourceExhausted},
+	{intake.ErrFull, codes.ResourceExhausted},
+	{intake.ErrStalled, codes.DeadlineExceeded},
 	{batchstore.ErrTooLarge, codes.ResourceExhausted},
 	{batchstore.ErrNoSpace, codes.ResourceExhausted},
 	{batchstore.ErrFiles, codes.FailedPrecondition},

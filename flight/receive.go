@@ -1,0 +1,94 @@
+package flight
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"google.golang.org/grpc"
+
+	"github.com/flightcache/flightcache/flight/intake"
+)
+
+// methodDoPut is the call whose messages are as large as Options.MaxReceive; all others send commands.
+const methodDoPut = "/arrow.flight.protocol.FlightService/DoPut"
+
+// maxRequest is the largest message that any call but a put may send, in bytes: what gRPC takes where nobody says otherwise.
+const maxRequest = 4 << 20
+
+// largest is the largest message that a streaming call may send.
+func (s *Server) largest(method string) int64 {
+	if method == methodDoPut {
+		return int64(s.opts.MaxReceive) + framingRoom
+	}
+	return maxRequest
+}
+
+// callStream is a stream of one call. Its context is the call's, which ends early when the stream is given up.
+type callStream struct {
+	grpc.ServerStream
+	ctx  context.Context
+	call *call
+	in   *receiving
+	put  bool
+}
+
+// Context is the call's context.
+func (s *callStream) Context() context.Context { return s.ctx }
+
+// RecvMsg receives a message. What gRPC has to be asked for, since it is larger than the window, is asked for only with a
+// grant. Nothing here waits for a client longer than the stream's data may stand still; the error then is why the stream was
+// given up.
+func (s *callStream) RecvMsg(m any) error {
+	n, err := s.in.Next(s.ctx)
+	switch {
+	case errors.Is(err, intake.ErrTooLarge) && s.put:
+		return fmt.Errorf("%w (option --max-message); send smaller batches", err)
+	case err != nil:
+		return err
+	}
+	if n == 0 {
+		return s.ServerStream.RecvMsg(m)
+	}
+	grant := func(ctx context.Context) error { return s.in.Grant(ctx, n) }
+	if c := s.call.claim; c != nil {
+		err = c.Wait(grant)
+	} else {
+		err = grant(s.ctx)
+	}
+	if err != nil {
+		return err
+	}
+	return s.receive(m)
+}
+
+// receive receives a message for which the stream has a grant. gRPC waits for all of it, and can be left only by ending the
+// stream: so it waits on a goroutine of its own, which goes on by itself if the stream is given up.
+func (s *callStream) receive(m any) error {
+	in := m
+	kept, isData := m.(*incoming)
+	if isData { // its owner may use it again before gRPC has ended with it
+		kept.drop()
+		in = &incoming{alloc: kept.alloc}
+	}
+	result := make(chan error)
+	s.in.left.Go(func() {
+		err := s.ServerStream.RecvMsg(in)
+		select {
+		case result <- err:
+		case <-s.ctx.Done():
+			if late, ok := in.(*incoming); ok {
+				late.drop()
+			}
+		}
+	})
+	select {
+	case err := <-result:
+		if isData && err == nil {
+			*kept = *in.(*incoming)
+		}
+		return err
+	case <-s.ctx.Done():
+	}
+	return context.Cause(s.ctx)
+}

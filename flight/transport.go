@@ -1,0 +1,133 @@
+package flight
+
+import (
+	"context"
+	"net"
+	"sync"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/stats"
+	"google.golang.org/grpc/tap"
+
+	"github.com/flightcache/flightcache/flight/intake"
+)
+
+// Sizes of the transport, chosen by measurement (see ARCHITECTURE.md): a write buffer of 1 MiB makes reads cheapest. A stream's
+// window bounds what its client may send before a handler asks for more; that of a connection bounds nothing, as gRPC opens
+// it again whatever handlers do.
+const (
+	writeBufferSize  = 1 << 20
+	streamWindow     = 768 << 10
+	connectionWindow = 64 << 20
+)
+
+// Bounds of what one connection may ask for at once, and of the headers of one call, in bytes.
+const (
+	maxStreams     = 10_000
+	maxCallHeaders = 64 << 10
+)
+
+// transportOptions have gRPC receive through the meter: every connection is a counted one, every call finds its stream, and
+// what was handed over is told.
+func (s *Server) transportOptions() []grpc.ServerOption {
+	return []grpc.ServerOption{
+		grpc.Creds(meteredCredentials{s.opts.Credentials, s.intake}),
+		grpc.InTapHandle(s.arrives),
+		grpc.StatsHandler(connectionTracker{}),
+		grpc.ReadBufferSize(0), // a counted connection has its own
+		grpc.WriteBufferSize(writeBufferSize),
+		grpc.InitialWindowSize(streamWindow),
+		grpc.InitialConnWindowSize(connectionWindow),
+		grpc.MaxConcurrentStreams(maxStreams),
+		grpc.MaxHeaderListSize(maxCallHeaders),
+	}
+}
+
+// meteredCredentials are credentials whose connections are counted, behind whatever encrypts them.
+type meteredCredentials struct {
+	credentials.TransportCredentials
+	meter *intake.Meter
+}
+
+// ServerHandshake makes the connection a counted one.
+func (c meteredCredentials) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	conn, info, err := c.TransportCredentials.ServerHandshake(raw)
+	if err != nil {
+		return nil, nil, err
+	}
+	counted := c.meter.Conn(conn)
+	return counted, countedInfo{info, counted}, nil
+}
+
+// Clone is that of the credentials.
+func (c meteredCredentials) Clone() credentials.TransportCredentials {
+	return meteredCredentials{c.TransportCredentials.Clone(), c.meter}
+}
+
+// countedInfo is how a connection's context finds the counted connection: it is all of a handshake that gRPC hands on.
+type countedInfo struct {
+	credentials.AuthInfo
+	conn *intake.Conn
+}
+
+// receiving is what is known of one call's data on its way in.
+type receiving struct {
+	*intake.Stream
+	left sync.WaitGroup // receives that were left behind when their stream was given up
+}
+
+type receivingKey struct{}
+
+// receivingOf gives the data of a call. Every call of a server built by this package has it.
+func receivingOf(ctx context.Context) *receiving { return ctx.Value(receivingKey{}).(*receiving) }
+
+// arrives is called by a connection's reader for each call, before it reads on: the stream that was opened last is the call's.
+func (s *Server) arrives(ctx context.Context, info *tap.Info) (context.Context, error) {
+	r := &receiving{Stream: connectionOf(ctx).intake.Opened()}
+	if s.unaries[info.FullMethodName] {
+		// gRPC reads the request before any of our code runs. All that ends that is the context's end.
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithCancel(ctx)
+		r.Limit(maxRequest, func(error) { cancel() })
+	}
+	return context.WithValue(ctx, receivingKey{}, r), nil
+}
+
+// connectionTracker is the stats.Handler by which calls find their connection, connections tell their end, and messages that
+// they were handed over. gRPC reports ConnEnd only after the connection's writer has ended.
+type connectionTracker struct{}
+
+func (connectionTracker) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context {
+	c := &connection{leases: map[*lease]struct{}{}}
+	if p, ok := peer.FromContext(ctx); ok {
+		if info, ok := p.AuthInfo.(countedInfo); ok {
+			c.intake = info.conn
+		}
+	}
+	return context.WithValue(ctx, connectionKey{}, c)
+}
+
+func (connectionTracker) HandleConn(ctx context.Context, s stats.ConnStats) {
+	if _, end := s.(*stats.ConnEnd); end {
+		connectionOf(ctx).close()
+	}
+}
+
+func (connectionTracker) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context { return ctx }
+
+func (connectionTracker) HandleRPC(ctx context.Context, s stats.RPCStats) {
+	switch s := s.(type) {
+	case *stats.InPayload:
+		receivingOf(ctx).Took(int64(s.WireLength))
+	case *stats.End:
+		// The stream has ended, and so do they. The server waits for this, and closes what they use after it.
+		receivingOf(ctx).left.Wait()
+	}
+}
+
+type connectionKey struct{}
+
+// connectionOf gives the connection of a call. Every connection of a server built by this package has one.
+func connectionOf(ctx context.Context) *connection { return ctx.Value(connectionKey{}).(*connection) }
