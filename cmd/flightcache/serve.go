@@ -130,6 +130,7 @@ func (c *serveCmd) Run(e *env) (err error) {
 		return err
 	}
 	defer log.Sync()
+	defer startPacing().stop()
 	data, err := c.openStores(log)
 	if err != nil {
 		return err
