@@ -89,12 +89,16 @@ func (c *serveCmd) eviction() flight.Eviction {
 	return flight.EvictionReject
 }
 
-func (c *serveCmd) storeOptions() batchstore.Options {
-	wait := c.PutWait
-	if wait == 0 {
-		wait = -1 // none; the option's zero is its default
+// orNone is the time as an option whose zero is its default, and which has none below zero.
+func orNone(d time.Duration) time.Duration {
+	if d == 0 {
+		return -1
 	}
-	o := batchstore.Options{ZstdLevel: c.ZstdLevel, Memory: int64(c.Memory), PutWait: wait}
+	return d
+}
+
+func (c *serveCmd) storeOptions() batchstore.Options {
+	o := batchstore.Options{ZstdLevel: c.ZstdLevel, Memory: int64(c.Memory), PutWait: orNone(c.PutWait)}
 	o.Load = c.Load != ""
 	if c.DataDir != "" {
 		o.Dir, o.Spill, o.DiskBytes = segmentsOf(c.DataDir), c.eviction() == flight.EvictionSpill, int64(c.Disk)
@@ -113,12 +117,8 @@ func (c *serveCmd) catalogOptions(keeper *flight.Durable) catalog.Options {
 
 func (c *serveCmd) flightOptions(log *zap.Logger) flight.Options {
 	codec, _ := compress.ParseCodec(c.Codec) // kong's enum lets none but codecs through
-	lease := c.Lease
-	if lease == 0 {
-		lease = -1 // as the zero option is its default
-	}
 	return flight.Options{
-		Codec: codec, Wire: flight.Wire(c.Wire), MaxReceive: int(c.MaxMessage), LeaseTime: lease,
+		Codec: codec, Wire: flight.Wire(c.Wire), MaxReceive: int(c.MaxMessage), MessageWait: orNone(c.PutWait), LeaseTime: orNone(c.Lease),
 		Eviction: c.eviction(), Compact: flight.Compaction(c.Compact), Log: log,
 	}
 }
