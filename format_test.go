@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -20,6 +21,7 @@ import (
 	arrowflight "github.com/apache/arrow-go/v18/arrow/flight"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/apache/arrow-go/v18/arrow/memory"
+	"go.etcd.io/bbolt"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/mem"
@@ -28,12 +30,16 @@ import (
 	"github.com/flightcache/flightcache/arrowipc"
 	"github.com/flightcache/flightcache/batchstore"
 	"github.com/flightcache/flightcache/catalog"
+	"github.com/flightcache/flightcache/catalog/journal"
 	"github.com/flightcache/flightcache/compress"
 	"github.com/flightcache/flightcache/descriptors"
 	"github.com/flightcache/flightcache/flight"
 )
 
 var update = flag.Bool("update", false, "write the examples of FORMAT.md anew")
+
+// exampleTime is when everything is done.
+var exampleTime = time.Date(2024, 2, 29, 12, 0, 0, 0, time.UTC)
 
 // exampleGeneration stands for the random ids of generations.
 const exampleGeneration = "5b1c0e9d2f3a4867-1"
@@ -44,6 +50,7 @@ func TestFormatExamples(t *testing.T) {
 	bufferExamples(t, made)
 	ticketExample(made)
 	wireExamples(t, made)
+	catalogExample(t, made)
 
 	text, err := os.ReadFile("FORMAT.md")
 	if err != nil {
@@ -98,6 +105,35 @@ func bufferExamples(t *testing.T, made map[string]string) {
 		t.Fatal(err)
 	}
 	made["buffer-raw"] = hex.Dump(raw)
+}
+
+// catalogExample writes a dataset's record.
+func catalogExample(t *testing.T, made map[string]string) {
+	path := filepath.Join(t.TempDir(), "catalog.db")
+	j, _, err := journal.Open(path, journal.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	segment := func(put int) string { return fmt.Sprintf("20240229T115900-0badcafe-%010d-000000.arrow", put) }
+	err = j.Write(&journal.Dataset{
+		Name: "d", Generation: exampleGeneration, Schema: []byte("the header"), Codec: "zstd", Created: exampleTime, SortedBy: []string{"k"},
+		First: []byte{0, 0}, Last: []byte{0, 10},
+		Runs: []journal.Run{{Segment: segment(1), First: 0, Count: 2, Rows: 48}, {Segment: segment(2), First: 0, Count: 1, Rows: 24}},
+	}, nil)
+	if err := errors.Join(err, j.Close()); err != nil {
+		t.Fatal(err)
+	}
+	db, err := bbolt.Open(path, 0o600, &bbolt.Options{ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if err := db.View(func(tx *bbolt.Tx) error {
+		made["catalog-record"] = hex.Dump(tx.Bucket([]byte("datasets")).Get([]byte("d")))
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // ticketExample seals a ticket with the key 00 01 02 … 1f.
@@ -159,7 +195,7 @@ func serve(t *testing.T) *grpc.ClientConn {
 	if err != nil {
 		t.Fatal(err)
 	}
-	noon := time.Date(2024, 2, 29, 12, 0, 0, 0, time.UTC)
+	noon := exampleTime
 	names := catalog.New(catalog.Options{Now: func() time.Time { return noon }})
 	service, err := flight.New(store, names, flight.Options{Codec: compress.Zstd})
 	if err != nil {

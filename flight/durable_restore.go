@@ -183,7 +183,7 @@ func (f *recovered) run(run journal.Run, s *arrowipc.Schema) (out []catalog.Batc
 			continue
 		}
 		share := rows / int64(missing) // of each only the sum is known
-		out = append(out, newLostBatch(s, batchstore.Place{Segment: run.Segment, Index: run.First + i}, share, why))
+		out = append(out, &lostBatch{batchstore.Place{Segment: run.Segment, Index: run.First + i}, share, why})
 		rows, missing, lost = rows-share, missing-1, why
 	}
 	return out, lost

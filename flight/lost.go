@@ -3,7 +3,6 @@ package flight
 import (
 	"fmt"
 
-	"github.com/flightcache/flightcache/arrowipc"
 	"github.com/flightcache/flightcache/batchstore"
 	"github.com/flightcache/flightcache/catalog"
 	"github.com/flightcache/flightcache/statistics"
@@ -14,17 +13,7 @@ import (
 type lostBatch struct {
 	place batchstore.Place
 	rows  int64
-	known []statistics.Column
 	err   error
-}
-
-func newLostBatch(s *arrowipc.Schema, p batchstore.Place, rows int64, err error) *lostBatch {
-	b := &lostBatch{place: p, rows: rows, err: err}
-	for _, c := range arrowipc.RowColumns(s.Layout.Columns) {
-		// As of one more row, that is null: no filter can pass the batch over, whatever it asks, nor take it without a look.
-		b.known = append(b.known, statistics.Everything(c.Column.Field, rows+1, 1))
-	}
-	return b
 }
 
 // Rows is the number of rows. Of several batches of one file that are lost, only the sum is known.
@@ -39,8 +28,8 @@ func (b *lostBatch) Node(int) catalog.NodeFacts { return catalog.NodeFacts{} }
 // EachDictionary has none to tell of.
 func (b *lostBatch) EachDictionary(func(key any, id, decoded, stored int64)) {}
 
-// Statistics are those that say nothing.
-func (b *lostBatch) Statistics() []statistics.Column { return b.known }
+// Statistics are not known: no filter passes the batch over.
+func (b *lostBatch) Statistics() []statistics.Column { return nil }
 
 // Small is false: there is nothing to join.
 func (b *lostBatch) Small() bool { return false }

@@ -38,6 +38,9 @@ func openDataDir(path string) (d *dataDir, err error) {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, err
 	}
+	if err := syncFolder(filepath.Dir(path)); err != nil { // or the folder might go with the power
+		return nil, err
+	}
 	if err := checkForeign(path); err != nil {
 		return nil, err
 	}
