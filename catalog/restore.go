@@ -16,7 +16,9 @@ type Restored struct {
 	Created     time.Time
 	Expires     time.Time // zero: never
 	Pinned      bool
-	Order       *Order // nil: none is known
+
+	Order        *Order // nil: none is known
+	OrderDropped bool   // as of Generation
 }
 
 // Restore publishes a durable generation that was kept by an earlier run, as it was then: its totals are added up from the
@@ -32,6 +34,7 @@ func (c *Catalog) Restore(r Restored, batches []Batch) error {
 	p := &Put{c: c, name: r.Dataset, schema: r.Schema}
 	m := p.make(nil, batches, r.Codec, r.Order, columns, totals)
 	m.g.ID, m.g.Created, m.g.Expires, m.g.Durable = r.ID, r.Created, r.Expires, true
+	m.g.OrderDropped = r.OrderDropped
 	m.pinned = r.Pinned
 	m.g.refs.Store(1) // nobody is handed it
 	m.publish()

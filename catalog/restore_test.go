@@ -22,7 +22,7 @@ func restart(t rapid.TB, old *Catalog, o Options) *Catalog {
 			}
 			if err := c.Restore(Restored{
 				Dataset: g.Dataset, ID: g.ID, Schema: g.Schema, Codec: g.Codec, Created: g.Created, Expires: g.Expires,
-				Pinned: g.Pinned(), Order: g.Order,
+				Pinned: g.Pinned(), Order: g.Order, OrderDropped: g.OrderDropped,
 			}, g.Batches); err != nil {
 				t.Fatal(err)
 			}

@@ -26,6 +26,7 @@ func (d *Durable) record(k catalog.Kept) (*journal.Dataset, []*batchstore.Batch,
 	}
 	r := &journal.Dataset{
 		Name: g.Dataset, Generation: g.ID, Schema: g.Schema.Message(), Codec: g.Codec, Created: g.Created, Expires: g.Expires, Pinned: k.Pinned,
+		OrderDropped: g.OrderDropped,
 	}
 	for _, b := range g.Batches {
 		var p batchstore.Place

@@ -148,8 +148,10 @@ func (d *Durable) restore(c *catalog.Catalog, r *journal.Dataset, found map[stri
 			sorted = nil // it says where to look by the values of all batches
 		}
 	}
+	dropped := r.OrderDropped || r.SortedBy != nil && sorted == nil
 	err = c.Restore(catalog.Restored{
-		Dataset: r.Name, ID: r.Generation, Schema: schema, Codec: r.Codec, Created: r.Created, Expires: r.Expires, Pinned: r.Pinned, Order: sorted,
+		Dataset: r.Name, ID: r.Generation, Schema: schema, Codec: r.Codec, Created: r.Created, Expires: r.Expires, Pinned: r.Pinned,
+		Order: sorted, OrderDropped: dropped,
 	}, batches)
 	if err != nil {
 		for _, b := range batches {

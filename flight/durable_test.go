@@ -132,8 +132,12 @@ func TestDurableDatasetsComeBack(t *testing.T) {
 		t.Errorf("after an append: %+v", d)
 	}
 	again.put(byCommand(`{"dataset":"sorted","mode":"append"}`), numbers(constant(0), 5))
-	if d := again.description("sorted"); d.SortedBy != nil {
+	d := again.description("sorted")
+	if d.SortedBy != nil || !d.OrderDropped {
 		t.Errorf("after an append out of order: %+v", d)
+	}
+	if is := start(t, in(again.crashed(again.data))).description("sorted"); fmt.Sprintf("%+v", is) != fmt.Sprintf("%+v", d) {
+		t.Errorf("after that and a crash: %+v, want %+v", is, d)
 	}
 	committed, err := again.actionBody("commit", []byte(fmt.Sprintf(`{"dataset":"of a transaction","transaction":%q}`, begun.Transaction)))
 	if err != nil || !strings.Contains(string(committed), f.description("of a transaction").Generation) {

@@ -55,6 +55,7 @@ func dataset(name string, n int) *Dataset {
 		Name: name, Generation: fmt.Sprintf("5b1c0e9d2f3a4867-%d", n), Schema: []byte(strings.Repeat("s", n%300)), Codec: "zstd",
 		Created: noon.Add(time.Duration(n) * time.Second), Pinned: n%2 == 1,
 	}
+	d.OrderDropped = n%7 == 0
 	if n%3 == 0 {
 		d.Expires = noon.Add(time.Hour)
 	}

@@ -19,8 +19,9 @@ type Dataset struct {
 	Expires    time.Time // zero: never
 	Pinned     bool
 
-	SortedBy    []string // nil: no known order
-	First, Last []byte   // the order's edges as their owner writes them; nil: none
+	SortedBy     []string // nil: no known order
+	OrderDropped bool     // there was one
+	First, Last  []byte   // the order's edges as their owner writes them; nil: none
 
 	Runs []Run // the batches, in row order
 }
@@ -55,6 +56,7 @@ const (
 	flagExpires
 	flagSorted
 	flagEdges
+	flagOrderDropped
 )
 
 // headBytes are in front of every record: its version and its checksum.
@@ -109,6 +111,9 @@ func encodeDataset(d *Dataset) ([]byte, error) {
 	if d.SortedBy != nil {
 		flags |= flagSorted
 	}
+	if d.OrderDropped {
+		flags |= flagOrderDropped
+	}
 	if d.First != nil && d.Last != nil {
 		flags |= flagEdges
 	}
@@ -149,7 +154,7 @@ func decodeDataset(name, record []byte) (Dataset, error) {
 	r := reader{b: body}
 	d := Dataset{Name: string(name)}
 	flags := r.byte()
-	d.Pinned = flags&flagPinned != 0
+	d.Pinned, d.OrderDropped = flags&flagPinned != 0, flags&flagOrderDropped != 0
 	d.Generation = string(r.bytes())
 	d.Schema = append([]byte{}, r.bytes()...)
 	d.Codec = string(r.bytes())
