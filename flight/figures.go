@@ -1,7 +1,9 @@
 package flight
 
 import (
+	"bytes"
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
 
@@ -26,6 +28,8 @@ type snapshot struct {
 	datasets     int
 	transactions int
 	evictions    int64
+	goroutines   int
+	mappings     int64
 	resident     int64
 }
 
@@ -66,6 +70,8 @@ var figures = []struct {
 	{Figure{"transport_bytes", "Memory of what the transport has received and not handed over, of its buffers, and of those that wait to be used again.", false, 0}, func(s *snapshot) int64 { return s.intake.Received + s.intake.Buffers + s.frames }},
 	{Figure{"transport_limit_bytes", "The most that the transport may have received and not handed over.", false, 0}, func(s *snapshot) int64 { return s.intake.Limit }},
 	{Figure{"streams_given_up", "Calls that were ended because the transport held too much of their messages, or because these stood still.", true, 0}, func(s *snapshot) int64 { return s.intake.GivenUp }},
+	{Figure{"goroutines", "Goroutines of the process.", false, 0}, func(s *snapshot) int64 { return int64(s.goroutines) }},
+	{Figure{"mappings", "Mapped ranges of the process's memory; 0 where the system does not say.", false, 0}, func(s *snapshot) int64 { return s.mappings }},
 	{Figure{"resident_bytes", "Memory that the process has, as the system counts it; 0 where it does not say.", false, 0}, func(s *snapshot) int64 { return s.resident }},
 }
 
@@ -74,6 +80,7 @@ func (s *Server) Figures() []Figure {
 	now := snapshot{
 		counts: s.stats.server.json(), store: s.store.Stats(), intake: s.intake.Stats(), frames: s.frames.idle.Load(), datasets: s.catalog.Len(),
 		transactions: s.catalog.Transactions(), evictions: s.catalog.Evictions(), resident: residentBytes(),
+		goroutines: runtime.NumGoroutine(), mappings: mappings(),
 	}
 	now.counts.ChargedBytes = now.store.Charged
 	now.counts.Leases, now.counts.LeasedBytes = s.catalog.Leases()
@@ -95,6 +102,15 @@ func appendJSON(b []byte, figures []Figure) []byte {
 		sep = ','
 	}
 	return append(b, '}')
+}
+
+// mappings is how many ranges of memory the process has mapped; 0 where the system does not say.
+func mappings() int64 {
+	text, err := os.ReadFile("/proc/self/maps")
+	if err != nil {
+		return 0
+	}
+	return int64(bytes.Count(text, []byte("\n")))
 }
 
 // residentBytes is the memory that the process has, as the system counts it; 0 where the system does not say.

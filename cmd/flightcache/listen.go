@@ -114,11 +114,11 @@ func uriOf(l net.Listener) string {
 type readiness struct {
 	PID    int      `json:"pid"`
 	Listen []string `json:"listen"`
-	HTTP   string   `json:"http"`
+	HTTP   string   `json:"http"` // "" if it is off
 }
 
-func writeReadyFile(path string, listeners []net.Listener) error {
-	r := readiness{PID: os.Getpid()}
+func writeReadyFile(path string, listeners []net.Listener, web string) error {
+	r := readiness{PID: os.Getpid(), HTTP: web}
 	for _, l := range listeners {
 		r.Listen = append(r.Listen, uriOf(l))
 	}

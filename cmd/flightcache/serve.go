@@ -23,7 +23,7 @@ import (
 type serveCmd struct {
 	Listen     []string      `help:"Addresses to serve on, grpc://HOST:PORT or grpc+unix:///PATH; port 0 picks one. Repeatable." default:"grpc://127.0.0.1:8815" placeholder:"URI" sep:"none"`
 	ReadyFile  string        `help:"Write the process id and the addresses here, as JSON, once the server serves." type:"path" placeholder:"PATH"`
-	HTTP       string        `name:"http" help:"Address for metrics and health over HTTP. Only off is supported yet." default:"off"`
+	HTTP       string        `name:"http" help:"Address for /metrics (Prometheus) and /healthz over HTTP, or off. Port 0 picks one." default:"127.0.0.1:8816" placeholder:"HOST:PORT"`
 	Codec      string        `help:"Codec of puts that name none: zstd, lz4 or none." enum:"zstd,lz4,none" default:"zstd"`
 	ZstdLevel  int           `help:"Level of zstd where a put names none, 1 to 22." default:"1"`
 	Wire       string        `help:"Form of reads that name none: auto (stored bytes to Arrow C++, plain to others), none (plain) or stored." enum:"auto,none,stored" default:"auto"`
@@ -46,8 +46,8 @@ type serveCmd struct {
 // Validate reports, all at once, what is wrong with the options taken together.
 func (c *serveCmd) Validate() error {
 	var errs []error
-	if c.HTTP != "off" {
-		errs = append(errs, fmt.Errorf("--http %s: not yet supported; give off", c.HTTP))
+	if err := checkHTTP(c.HTTP, c.Insecure); err != nil {
+		errs = append(errs, err)
 	}
 	if c.Drain < 0 {
 		errs = append(errs, fmt.Errorf("--drain %s: want no negative time", c.Drain))
@@ -153,11 +153,19 @@ func (c *serveCmd) Run(e *env) (err error) {
 	if err != nil {
 		return err
 	}
+	web, err := openHTTP(c.HTTP, service.Figures, log)
+	if err != nil {
+		for _, l := range listeners {
+			l.Close()
+		}
+		return err
+	}
+	defer web.close()
 	failed := make(chan error, len(listeners))
 	for _, l := range listeners {
 		go func() { failed <- server.Serve(l) }()
 	}
-	if err := c.ready(listeners); err != nil {
+	if err := c.ready(listeners, web); err != nil {
 		return err
 	}
 	for _, l := range listeners {
@@ -168,6 +176,7 @@ func (c *serveCmd) Run(e *env) (err error) {
 		return fmt.Errorf("serve: %w", err)
 	case <-e.ctx.Done():
 	}
+	web.notServing()
 	return c.stop(service, server, log)
 }
 
@@ -198,9 +207,9 @@ func (c *serveCmd) stop(service *flight.Server, server *grpc.Server, log *zap.Lo
 }
 
 // ready writes the ready file: beside its place first, then renamed, so that who waits for it never reads half.
-func (c *serveCmd) ready(listeners []net.Listener) error {
+func (c *serveCmd) ready(listeners []net.Listener, web *watch) error {
 	if c.ReadyFile == "" {
 		return nil
 	}
-	return writeReadyFile(c.ReadyFile, listeners)
+	return writeReadyFile(c.ReadyFile, listeners, web.address())
 }
