@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -46,7 +47,9 @@ type Put struct {
 	schema *arrowipc.Schema
 	sorted []string
 
-	declared bool // it is made of puts of which some declare an order
+	// Of one that is made of a transaction's puts: whether some of them declare an order, and what its commit is known as.
+	declared bool
+	what     string
 
 	transaction *Transaction // nil: the put is committed by itself
 }
@@ -114,6 +117,9 @@ func (p *Put) Commit(ctx context.Context, batches []Batch, codec string, order *
 	if err != nil {
 		c.mu.Unlock()
 		return nil, err
+	}
+	if p.Claim != nil {
+		p.Claim.is(cmp.Or(p.what, sentText(p.mode, totals.rows, p.schema)))
 	}
 	m := p.make(old, batches, codec, order, columns, totals)
 	g := m.g

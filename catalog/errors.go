@@ -20,6 +20,8 @@ var (
 	ErrLeaseEnded = errors.New("lease has ended")
 	// ErrNoTransaction: no transaction of this name is open for the dataset: it was committed, aborted or took too long.
 	ErrNoTransaction = errors.New("no such transaction")
+	// ErrResent: a put, or a commit, comes under the id of one that was another.
+	ErrResent = errors.New("it is not what was sent before")
 	// ErrMode: a put within a transaction gives another mode than the transaction's.
 	ErrMode = errors.New("mode differs from the transaction's")
 	// ErrIncomplete: a commit of puts that have not all been completed.

@@ -24,4 +24,5 @@ type KeptPut struct {
 	Name  string // of its dataset and its id
 	At    time.Time
 	Facts []byte // JSON, not to be modified
+	What  string // the put was, as the catalogue compares it; "" where that is not known
 }

@@ -201,7 +201,7 @@ func TestDurablePutIDs(t *testing.T) {
 	k := newKeeper()
 	c, schema, ctx := keeping(k), flat(t), context.Background()
 	putAs := func(c *Catalog, id string, durable *bool, batch int) (facts []byte, again bool) {
-		claim, before, err := c.ClaimPut(ctx, "d", id)
+		claim, before, err := c.ClaimPut(ctx, "d", id, Sent{Mode: Append, Schema: schema})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -259,7 +259,7 @@ func TestRestoredPutsOfOneID(t *testing.T) {
 		{Name: putName("d", "p"), At: now, Facts: []byte(`"second"`)},
 	})
 	for id, want := range map[string]string{"p": "second", "q": "other"} {
-		_, facts, err := c.ClaimPut(context.Background(), "d", id)
+		_, facts, err := c.ClaimPut(context.Background(), "d", id, Sent{})
 		var got string
 		if err := errors.Join(err, json.Unmarshal(facts, &got)); err != nil || got != want {
 			t.Errorf("put %s: %s, %v", id, facts, err)
@@ -268,7 +268,7 @@ func TestRestoredPutsOfOneID(t *testing.T) {
 	claimed(t, c, "d", "old").Abort()
 	now = now.Add(keptPutTime - time.Second)
 	claimed(t, c, "d", "q").Abort()
-	if _, facts, _ := c.ClaimPut(context.Background(), "d", "p"); string(facts) != `"second"` {
+	if _, facts, _ := c.ClaimPut(context.Background(), "d", "p", Sent{}); string(facts) != `"second"` {
 		t.Errorf("a day later: %s", facts)
 	}
 }

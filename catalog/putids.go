@@ -29,6 +29,7 @@ type namedPut struct {
 	over  chan struct{} // closed when it is committed or aborted
 	at    time.Time     // of the commit
 	facts []byte        // nil while it is under way
+	what  string        // it was, as sentText and commitText say; "" where that is not known
 }
 
 func newPutIDs(now func() time.Time) *putIDs { return &putIDs{now: now, byID: map[string]*namedPut{}} }
@@ -40,8 +41,8 @@ type PutClaim struct {
 }
 
 // claim gives a claim on an id or, where a put of that id has been committed, its facts. It waits for one that is under
-// way. The error is the context's.
-func (s *putIDs) claim(ctx context.Context, id string) (*PutClaim, []byte, error) {
+// way. The error is the context's, or ErrResent.
+func (s *putIDs) claim(ctx context.Context, id string, sent Sent) (*PutClaim, []byte, error) {
 	for {
 		s.mu.Lock()
 		s.forget()
@@ -52,9 +53,12 @@ func (s *putIDs) claim(ctx context.Context, id string) (*PutClaim, []byte, error
 			s.mu.Unlock()
 			return &PutClaim{s, p}, nil, nil
 		}
-		facts := p.facts
+		facts, what := p.facts, p.what
 		s.mu.Unlock()
 		if facts != nil {
+			if err := sent.again(what); err != nil {
+				return nil, nil, err
+			}
 			return nil, facts, nil
 		}
 		select {
@@ -65,16 +69,16 @@ func (s *putIDs) claim(ctx context.Context, id string) (*PutClaim, []byte, error
 	}
 }
 
-// known gives the facts of a committed put.
-func (s *putIDs) known(id string) ([]byte, bool) {
+// known gives the facts of a committed put, and what it was.
+func (s *putIDs) known(id string) (facts []byte, what string, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.forget()
 	p := s.byID[id]
 	if p == nil || p.facts == nil {
-		return nil, false
+		return nil, "", false
 	}
-	return p.facts, true
+	return p.facts, p.what, true
 }
 
 // forget drops what is too old or too much. The lock is held.
@@ -87,6 +91,15 @@ func (s *putIDs) forget() {
 		s.done.Remove(e)
 		delete(s.byID, p.id)
 		s.bytes -= int64(len(p.facts))
+	}
+}
+
+// is notes what the put was, before it is done.
+func (c *PutClaim) is(what string) {
+	if c != nil {
+		c.ids.mu.Lock()
+		c.put.what = what
+		c.ids.mu.Unlock()
 	}
 }
 
@@ -118,9 +131,9 @@ func (c *PutClaim) kept(g *Generation, now func() time.Time) *KeptPut {
 		return nil
 	}
 	c.ids.mu.Lock()
-	bytes := c.ids.bytes
+	bytes, what := c.ids.bytes, c.put.what
 	c.ids.mu.Unlock()
-	p := &KeptPut{Name: c.put.id, At: now(), Facts: g.FactsJSON()}
+	p := &KeptPut{Name: c.put.id, At: now(), Facts: g.FactsJSON(), What: what}
 	if bytes+int64(len(p.Facts)) > keptPutBytes {
 		p.Facts = g.BriefJSON()
 	}
@@ -150,10 +163,10 @@ func (c *PutClaim) ended() bool {
 }
 
 // ClaimPut claims an id for a put to a dataset. It waits while another put of that id is under way; if that one is
-// committed, now or in the last while, there is no claim, and its facts are what the new one is to be answered with.
-// Otherwise the caller ends the claim. The error is the context's.
-func (c *Catalog) ClaimPut(ctx context.Context, dataset, id string) (*PutClaim, []byte, error) {
-	return c.puts.claim(ctx, putName(dataset, id))
+// committed, now or in the last while, there is no claim, and its facts are what the new one is to be answered with, unless
+// the new one is another: ErrResent. Otherwise the caller ends the claim. Other errors are the context's.
+func (c *Catalog) ClaimPut(ctx context.Context, dataset, id string, sent Sent) (*PutClaim, []byte, error) {
+	return c.puts.claim(ctx, putName(dataset, id), sent)
 }
 
 // putName is what an id is known by: names of datasets have no control characters.

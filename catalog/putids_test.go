@@ -12,7 +12,7 @@ import (
 
 func claimed(t testing.TB, c *Catalog, dataset, id string) *PutClaim {
 	t.Helper()
-	claim, facts, err := c.ClaimPut(t.Context(), dataset, id)
+	claim, facts, err := c.ClaimPut(t.Context(), dataset, id, Sent{})
 	if err != nil || claim == nil {
 		t.Fatalf("claim of %q: %s, %v", id, facts, err)
 	}
@@ -21,7 +21,7 @@ func claimed(t testing.TB, c *Catalog, dataset, id string) *PutClaim {
 
 func wantKnown(t testing.TB, c *Catalog, dataset, id, want string) {
 	t.Helper()
-	if claim, facts, err := c.ClaimPut(t.Context(), dataset, id); claim != nil || string(facts) != want || err != nil {
+	if claim, facts, err := c.ClaimPut(t.Context(), dataset, id, Sent{}); claim != nil || string(facts) != want || err != nil {
 		t.Errorf("%q of %q: %v, %s, %v; want the facts %s", id, dataset, claim, facts, err, want)
 	}
 }
@@ -51,7 +51,7 @@ func TestDuplicatePutsWait(t *testing.T) {
 	stored := 0
 	for range 16 {
 		wg.Go(func() {
-			claim, facts, err := c.ClaimPut(t.Context(), "d", "p")
+			claim, facts, err := c.ClaimPut(t.Context(), "d", "p", Sent{})
 			if err != nil {
 				t.Error(err)
 			}
@@ -82,7 +82,7 @@ func TestDuplicateThatIsCancelled(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
 		go func() {
-			_, _, err := c.ClaimPut(ctx, "d", "p")
+			_, _, err := c.ClaimPut(ctx, "d", "p", Sent{})
 			done <- err
 		}()
 		synctest.Wait()

@@ -51,7 +51,7 @@ func (c *Catalog) RestorePuts(puts []KeptPut) {
 		if s.byID[p.Name] != nil {
 			continue
 		}
-		named := &namedPut{id: p.Name, over: make(chan struct{}), at: p.At, facts: p.Facts}
+		named := &namedPut{id: p.Name, over: make(chan struct{}), at: p.At, facts: p.Facts, what: p.What}
 		close(named.over)
 		s.byID[p.Name] = named
 		s.done.PushFront(named)

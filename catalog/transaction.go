@@ -106,8 +106,8 @@ func noTransaction(dataset, id string) error {
 }
 
 // ClaimPut is Catalog.ClaimPut for the puts of the transaction.
-func (t *Transaction) ClaimPut(ctx context.Context, id string) (*PutClaim, []byte, error) {
-	return t.ids.claim(ctx, id)
+func (t *Transaction) ClaimPut(ctx context.Context, id string, sent Sent) (*PutClaim, []byte, error) {
+	return t.ids.claim(ctx, id, sent)
 }
 
 // Begin is Catalog.Begin for a put of the transaction. Its schema has to be that of the puts that have been completed
@@ -180,6 +180,9 @@ func (p *Put) Stage(ctx context.Context, batches []Batch, codec string, order *O
 		return nil, fmt.Errorf("%w: the transaction has %d puts; commit it", ErrTooMany, len(t.parts))
 	}
 	t.parts = append(t.parts, part{id, p.schema, batches, codec, order, p.TTL, p.Pin, p.Durable, p.Ordered})
+	if p.Claim != nil {
+		p.Claim.is(sentText(p.mode, g.Rows, p.schema))
+	}
 	p.Claim.Done(facts, func() []byte { return facts })
 	return facts, nil
 }

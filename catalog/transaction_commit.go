@@ -8,28 +8,35 @@ import (
 // CommitTransaction makes the puts of a transaction visible as one new generation and gives its facts as JSON, not to be
 // modified. The puts named are kept, in their order, and all others discarded; nil keeps all, in order of their
 // completion. Of a TTL and a pin, the last that is given counts; one durable put makes all durable. A commit that is sent
-// again is answered as the first one was. ErrNoTransaction; ErrIncomplete when a named put has not been completed, or none is
+// again is answered as the first one was, if it lists the same puts. ErrNoTransaction; ErrResent; ErrIncomplete when a named put has not been completed, or none is
 // left; the errors of Put.Commit: the transaction then stays open.
 func (c *Catalog) CommitTransaction(ctx context.Context, dataset, id string, puts []string) ([]byte, error) {
 	t, err := c.Transaction(dataset, id)
 	if err != nil {
-		if facts, again := c.puts.known(commitName(dataset, id)); again {
-			return facts, nil
-		}
-		return nil, err
+		return c.committed(dataset, id, puts, err)
 	}
 	g, discarded, err := t.commit(ctx, puts)
 	for _, p := range discarded {
 		p.release()
 	}
 	if err != nil {
-		if facts, again := c.puts.known(commitName(dataset, id)); again {
-			return facts, nil
-		}
-		return nil, err
+		return c.committed(dataset, id, puts, err)
 	}
 	defer g.Release()
 	return g.FactsJSON(), nil
+}
+
+// committed answers a commit that failed as the same one was answered that succeeded before; the error is of the failure
+// if there was none.
+func (c *Catalog) committed(dataset, id string, puts []string, err error) ([]byte, error) {
+	facts, what, again := c.puts.known(commitName(dataset, id))
+	if !again {
+		return nil, err
+	}
+	if err := sameCommit(what, puts); err != nil {
+		return nil, err
+	}
+	return facts, nil
 }
 
 // commitName is what a commit is known by among the puts: as a dataset's name is never empty, no put has such a one.
@@ -65,13 +72,13 @@ func (t *Transaction) commit(ctx context.Context, puts []string) (g *Generation,
 			t.close()
 		}
 	}()
-	g, err = t.publish(ctx, kept)
+	g, err = t.publish(ctx, kept, commitText(puts))
 	return g, nil, err
 }
 
-// publish commits puts as one.
-func (t *Transaction) publish(ctx context.Context, puts []part) (*Generation, error) {
-	p := &Put{c: t.c, name: t.Dataset, mode: t.Mode, schema: puts[0].schema}
+// publish commits puts as one. What is how the commit is known.
+func (t *Transaction) publish(ctx context.Context, puts []part, what string) (*Generation, error) {
+	p := &Put{c: t.c, name: t.Dataset, mode: t.Mode, schema: puts[0].schema, what: what}
 	var batches []Batch
 	order := puts[0].order
 	for i, k := range puts {
@@ -90,7 +97,7 @@ func (t *Transaction) publish(ctx context.Context, puts []part) (*Generation, er
 			p.Durable = k.durable
 		}
 	}
-	claim, _, err := t.c.puts.claim(ctx, commitName(t.Dataset, t.ID))
+	claim, _, err := t.c.puts.claim(ctx, commitName(t.Dataset, t.ID), Sent{Mode: t.Mode})
 	if err != nil {
 		return nil, err
 	}

@@ -83,6 +83,14 @@ func TestTransaction(t *testing.T) {
 			if again, err := c.CommitTransaction(context.Background(), "d", tx.ID, nil); err != nil || string(again) != string(facts) {
 				t.Errorf("the commit sent again: %s, %v", again, err)
 			}
+			if tc.puts != nil {
+				if again, err := c.CommitTransaction(context.Background(), "d", tx.ID, tc.puts); err != nil || string(again) != string(facts) {
+					t.Errorf("the same commit sent again: %s, %v", again, err)
+				}
+				if _, err := c.CommitTransaction(context.Background(), "d", tx.ID, append(slices.Clone(tc.puts), "x")); !errors.Is(err, ErrResent) {
+					t.Errorf("another commit: %v", err)
+				}
+			}
 			if _, err := c.CommitTransaction(context.Background(), "e", tx.ID, nil); !errors.Is(err, ErrNoTransaction) {
 				t.Errorf("the commit of another dataset: %v", err)
 			}
@@ -240,12 +248,12 @@ func TestTransactionPutIDs(t *testing.T) {
 	claimed(t, c, "d", "p").Done([]byte("outside"), nil)
 	for range 2 { // another transaction, another scope
 		tx := openTransaction(t, c, "d", Replace)
-		claim, _, err := tx.ClaimPut(t.Context(), "p")
+		claim, _, err := tx.ClaimPut(t.Context(), "p", Sent{})
 		if err != nil || claim == nil {
 			t.Fatalf("claim: %v", err)
 		}
 		claim.Done([]byte("inside"), nil)
-		if _, facts, err := tx.ClaimPut(t.Context(), "p"); string(facts) != "inside" || err != nil {
+		if _, facts, err := tx.ClaimPut(t.Context(), "p", Sent{}); string(facts) != "inside" || err != nil {
 			t.Errorf("again: %s, %v", facts, err)
 		}
 	}

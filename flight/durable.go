@@ -68,7 +68,7 @@ func (d *Durable) Keep(k catalog.Kept) error {
 	if err == nil {
 		var put *journal.Put
 		if k.Put != nil {
-			put = &journal.Put{Name: k.Put.Name, At: k.Put.At, Facts: k.Put.Facts}
+			put = &journal.Put{Name: k.Put.Name, At: k.Put.At, Facts: k.Put.Facts, What: k.Put.What}
 		}
 		err = d.journal.Write(record, put)
 	}

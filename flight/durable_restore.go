@@ -210,7 +210,7 @@ func (f *recovered) found(run journal.Run, s *arrowipc.Schema) ([]*batchstore.Ba
 func putsOf(puts []journal.Put) []catalog.KeptPut {
 	out := make([]catalog.KeptPut, 0, len(puts))
 	for _, p := range puts {
-		out = append(out, catalog.KeptPut{Name: p.Name, At: p.At, Facts: p.Facts})
+		out = append(out, catalog.KeptPut{Name: p.Name, At: p.At, Facts: p.Facts, What: p.What})
 	}
 	return out
 }

@@ -117,7 +117,7 @@ func (p *put) alloc(_ []byte, n int) (arena.Block, error) {
 // message takes one received message.
 func (p *put) message(ctx context.Context, in *incoming) error {
 	if in.descriptor != nil && !p.known {
-		if err := p.describe(ctx, in.descriptor); err != nil || p.before != nil {
+		if err := p.describe(ctx, in.descriptor, in.header); err != nil || p.before != nil {
 			return err
 		}
 	}
@@ -147,8 +147,8 @@ func (p *put) message(ctx context.Context, in *incoming) error {
 	return fmt.Errorf("%w: an IPC message of header type %d in a put", errStream, m.Type)
 }
 
-// describe reads the descriptor.
-func (p *put) describe(ctx context.Context, raw []byte) error {
+// describe reads the descriptor, of a message with this header.
+func (p *put) describe(ctx context.Context, raw, header []byte) error {
 	var d arrowflight.FlightDescriptor
 	if err := proto.Unmarshal(raw, &d); err != nil {
 		return fmt.Errorf("%w: its descriptor does not parse", errFlightData)
@@ -170,7 +170,7 @@ func (p *put) describe(ctx context.Context, raw []byte) error {
 	if d := p.command.Durable; d != nil && *d && !p.server.catalog.Keeps() {
 		return fmt.Errorf("%w: the put is to be durable; start the server with --data-dir, or leave durable out", catalog.ErrNotKept)
 	}
-	return p.identify(ctx)
+	return p.identify(ctx, header)
 }
 
 // begin takes the schema, and refuses what must fail before the client has sent its data.

@@ -6,12 +6,15 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/flightcache/flightcache/arrowipc"
 	"github.com/flightcache/flightcache/catalog"
+	"github.com/flightcache/flightcache/descriptors"
 )
 
 // identify finds the transaction that the put belongs to and claims its put_id. It waits for a put of the same id that is
-// under way; no memory is held meanwhile.
-func (p *put) identify(ctx context.Context) (err error) {
+// under way; no memory is held meanwhile. The header is that of the message with the descriptor, mostly the schema's: what
+// is sent again is to be the same.
+func (p *put) identify(ctx context.Context, header []byte) (err error) {
 	dataset, id := string(p.command.Dataset), p.command.PutID
 	if p.command.Transaction != "" {
 		if p.transaction, err = p.server.catalog.Transaction(dataset, p.command.Transaction); err != nil {
@@ -21,14 +24,33 @@ func (p *put) identify(ctx context.Context) (err error) {
 			return fmt.Errorf("%w: the put says %s; leave the mode out", catalog.ErrMode, m)
 		}
 	}
-	switch {
-	case id == "":
-	case p.transaction != nil:
-		p.named, p.before, err = p.transaction.ClaimPut(ctx, id)
-	default:
-		p.named, p.before, err = p.server.catalog.ClaimPut(ctx, dataset, id)
+	if id == "" {
+		return nil
 	}
+	sent := catalog.Sent{Mode: commitMode(p.command.Mode), Rows: p.command.Rows, Schema: p.storedSchema(header)}
+	if p.transaction != nil {
+		sent.Mode = p.transaction.Mode
+		p.named, p.before, err = p.transaction.ClaimPut(ctx, id, sent)
+		return err
+	}
+	p.named, p.before, err = p.server.catalog.ClaimPut(ctx, dataset, id, sent)
 	return err
+}
+
+// storedSchema is the schema that the put's batches will have, if this is the header of a schema message that can be read;
+// what is wrong with one that cannot is said when the put begins.
+func (p *put) storedSchema(header []byte) *arrowipc.Schema {
+	if len(header) == 0 {
+		return nil
+	}
+	s, err := arrowipc.ParseSchema(header, p.server.store.Limits())
+	if err == nil && p.command.Dictionaries == descriptors.DictionariesDecode {
+		s, err = s.WithoutDictionaries(func(int64) bool { return true })
+	}
+	if err != nil {
+		return nil
+	}
+	return s
 }
 
 // skip receives the rest of a put that was committed before, and forgets it.

@@ -20,10 +20,24 @@ func TestRepeatedPut(t *testing.T) {
 	first := f.put(d, tb)
 	f.put(byCommand(`{"dataset":"d","mode":"append","put_id":"q"}`), tb)
 	charged := f.charged()
-	for _, other := range []table{tb, numbers(constant(2), 5), mixed(1, 10)} {
+	for _, other := range []table{tb, numbers(constant(2), 5)} { // rows are not looked at
 		if again := f.put(d, other); again.Generation != first.Generation || again.Rows != first.Rows {
 			t.Errorf("answered %+v, want %+v", again, first)
 		}
+	}
+	for command, c := range map[string]struct {
+		tb   table
+		says string
+	}{
+		`{"dataset":"d","mode":"append","put_id":"p"}`:             {mixed(1, 10), "had another schema"},
+		`{"dataset":"d","put_id":"p"}`:                             {tb, "had mode append, now replace"},
+		`{"dataset":"d","mode":"append","put_id":"p","rows":2001}`: {tb, "had 2000 rows, now 2001"},
+	} {
+		_, err := f.send(described(byCommand(command), messagesOf(t, c.tb)))
+		wantStatus(t, err, codes.InvalidArgument, `dataset "d"`, c.says, "an id of its own")
+	}
+	if again := f.put(byCommand(`{"dataset":"d","mode":"append","put_id":"p","rows":2000}`), tb); again.Generation != first.Generation {
+		t.Errorf("answered %+v, want %+v", again, first)
 	}
 	if f.charged() != charged {
 		t.Errorf("%d bytes are charged, want %d", f.charged(), charged)

@@ -61,6 +61,7 @@ var statusTable = []struct {
 	{catalog.ErrLeaseEnded, codes.NotFound},
 	{catalog.ErrNoTransaction, codes.NotFound},
 	{catalog.ErrMode, codes.InvalidArgument},
+	{catalog.ErrResent, codes.InvalidArgument},
 	{catalog.ErrIncomplete, codes.FailedPrecondition},
 	{catalog.ErrTooMany, codes.ResourceExhausted},
 	{errLayout, codes.NotFound},

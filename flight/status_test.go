@@ -92,6 +92,7 @@ var wantCodes = map[string]struct {
 	"flight.errRows":           {errRows, codes.InvalidArgument},
 	"catalog.ErrLeaseEnded":    {catalog.ErrLeaseEnded, codes.NotFound},
 	"catalog.ErrNoTransaction": {catalog.ErrNoTransaction, codes.NotFound},
+	"catalog.ErrResent":        {catalog.ErrResent, codes.InvalidArgument},
 	"catalog.ErrMode":          {catalog.ErrMode, codes.InvalidArgument},
 	"catalog.ErrIncomplete":    {catalog.ErrIncomplete, codes.FailedPrecondition},
 	"catalog.ErrTooMany":       {catalog.ErrTooMany, codes.ResourceExhausted},

@@ -38,6 +38,7 @@ type Put struct {
 	Name  string // of the put, among all
 	At    time.Time
 	Facts []byte
+	What  string // the put was, for comparison with one that is sent again; "" for unknown
 }
 
 // Bounds of what a record holds.
@@ -190,6 +191,9 @@ func encodePut(key []byte, p *Put) ([]byte, error) {
 	b = binary.AppendVarint(b, p.At.UnixNano())
 	b = appendBytes(b, p.Name)
 	b = appendBytes(b, p.Facts)
+	if p.What != "" {
+		b = appendBytes(b, p.What)
+	}
 	return seal(putsBucket, key, b)
 }
 
@@ -201,6 +205,9 @@ func decodePut(key, record []byte) (Put, error) {
 	}
 	r := reader{b: body}
 	p := Put{At: r.time(), Name: string(r.bytes()), Facts: append([]byte{}, r.bytes()...)}
+	if len(r.b) > 0 {
+		p.What = string(r.bytes())
+	}
 	if err := r.end(); err != nil {
 		return Put{}, err
 	}

@@ -29,7 +29,14 @@ def test_a_put_sent_again_is_not_stored_again(client: Client, name: str) -> None
     first = client.put(name, DATA, mode="append", put_id="one")
     charge = client.charged()
     assert client.put(name, DATA, mode="append", put_id="one") == first
-    assert client.put(name, _part(1), mode="append", put_id="one") == first
+    assert client.put(name, DATA.slice(5), mode="append", put_id="one") == first  # rows are not looked at
+    for data, keys, says in [
+        (_part(1), {"mode": "append"}, "another schema"),
+        (DATA, {"mode": "replace"}, "mode append, now replace"),
+        (DATA, {"mode": "append", "rows": DATA.num_rows + 1}, f"{DATA.num_rows} rows, now"),
+    ]:
+        with pytest.raises(pa.ArrowInvalid, match=says):
+            client.put(name, data, put_id="one", **keys)
     assert client.charged() == charge
     assert client.get(name).equals(DATA)
     assert client.put(name, DATA, mode="append", put_id="two")["rows"] == 2 * DATA.num_rows
