@@ -103,7 +103,7 @@ func TestWhatIsWrittenIsThereAgain(t *testing.T) {
 
 func TestReplaceAndDelete(t *testing.T) {
 	j, _ := open(t, catalogue(t), Options{Now: atNoon})
-	put := &Put{Name: "a\x00p", At: noon, Facts: []byte(`{"rows":1}`)}
+	put := &Put{Name: "a\x00p", At: noon, Facts: []byte(`{"rows":1}`), What: "append 1 0123456789abcdef"}
 	must(t, j.Write(dataset("a", 1), put))
 	must(t, j.Write(dataset("b", 2), nil))
 	must(t, j.Write(dataset("c", 3), nil))
