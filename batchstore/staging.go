@@ -22,6 +22,7 @@ type staging struct {
 	bytes  int64      // of open
 	number int        // of the next lot
 	sealed bool       // no more lots are made here
+	held   []*Batch   // by lot, to be released without the lock
 }
 
 // stage prepares for a put.
@@ -90,7 +91,7 @@ func (s *staging) add(b *Batch) {
 	}
 	s.mu.Lock()
 	s.push(b)
-	s.mu.Unlock()
+	s.unlock()
 	s.files.notice()
 }
 
@@ -108,7 +109,7 @@ func (s *staging) push(b *Batch) (full bool) {
 // the rest too. It tells whether it made any.
 func (s *staging) close(all bool) bool {
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.unlock()
 	if s.sealed {
 		return false
 	}
@@ -131,7 +132,17 @@ func (s *staging) close(all bool) bool {
 	return made
 }
 
-// lot makes a lot of what is open. The lock is held.
+// unlock unlocks, and releases what lot has held: the last release of a batch takes other locks.
+func (s *staging) unlock() {
+	held := s.held
+	s.held = nil
+	s.mu.Unlock()
+	for _, b := range held {
+		b.Release()
+	}
+}
+
+// lot makes a lot of what is open. The lock is held, and given back by unlock.
 func (s *staging) lot() {
 	l := &lot{
 		files: s.files, name: s.files.fileName(s.put, s.number), schema: s.plain, batches: s.open, provisional: s.plain != s.schema,
@@ -143,7 +154,7 @@ func (s *staging) lot() {
 	for _, b := range s.open {
 		if b.hold() { // else its group has failed, and the put will
 			s.files.tier.came(b)
-			b.Release()
+			s.held = append(s.held, b)
 		}
 	}
 	s.open, s.bytes = nil, 0
