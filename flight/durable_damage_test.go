@@ -2,6 +2,7 @@ package flight
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -223,6 +224,29 @@ func TestDamagedCatalogue(t *testing.T) {
 	if n := len(files(t, copied)); n != 1 {
 		t.Errorf("%d files", n)
 	}
+}
+
+// A budget that the metadata do not fit into is an error of the start that says so; with a larger one all is there.
+func TestTooLittleMemoryForAStart(t *testing.T) {
+	folder := t.TempDir()
+	f := start(t, in(folder))
+	f.put(byCommand(`{"dataset":"d","durable":true,"batching":"keep"}`), mixed(1, slices.Repeat([]int{1}, 1500)...))
+	copied := f.crashed(folder)
+	store, err := batchstore.New(batchstore.Options{Dir: filepath.Join(copied, "segments"), Memory: 1 << 20})
+	must(t, err)
+	d, err := OpenDurable(store, filepath.Join(copied, "catalog.db"), nil)
+	must(t, err)
+	names := catalog.New(catalog.Options{Keeper: d})
+	if err := d.Restore(names); !errors.Is(err, batchstore.ErrMemory) || !strings.Contains(err.Error(), "--memory") {
+		t.Errorf("the error is %v", err)
+	}
+	names.Clear()
+	if n := store.Stats().Charged; n != 0 {
+		t.Errorf("%d bytes stay charged", n)
+	}
+	must(t, errors.Join(d.Close(), store.Close()))
+	again := start(t, in(copied))
+	sameTable(t, tableOf(t, again.get("d")), mixed(1, 1500))
 }
 
 // A record that does not fit the program is an error of the start: it is not guessed at, and nothing is lost.

@@ -42,10 +42,7 @@ func (d *Durable) Restore(c *catalog.Catalog) (err error) {
 	if kept.FellBack {
 		d.log.Warn("the durable catalogue has a damaged page: what it says may lack the last change; no files are removed")
 	}
-	live, err := d.forgetExpired(kept.Datasets, began)
-	if err != nil {
-		return err
-	}
+	live := d.forgetExpired(kept.Datasets, began)
 	needed := map[string]bool{}
 	for i := range live {
 		for _, run := range live[i].Runs {
@@ -83,8 +80,9 @@ func (d *Durable) Restore(c *catalog.Catalog) (err error) {
 	return nil
 }
 
-// forgetExpired removes the records of datasets whose time is over and gives the others.
-func (d *Durable) forgetExpired(all []journal.Dataset, now time.Time) (live []journal.Dataset, err error) {
+// forgetExpired removes the records of datasets whose time is over and gives the others. A record that cannot be removed, as on
+// a full disk, is one of the next start: its time will be over then too.
+func (d *Durable) forgetExpired(all []journal.Dataset, now time.Time) (live []journal.Dataset) {
 	var expired errgroup.Group
 	expired.SetLimit(forgetAtOnce)
 	for _, r := range all {
@@ -94,7 +92,10 @@ func (d *Durable) forgetExpired(all []journal.Dataset, now time.Time) (live []jo
 		}
 		expired.Go(func() error { return d.journal.Delete(r.Name) })
 	}
-	return live, expired.Wait()
+	if err := expired.Wait(); err != nil {
+		d.log.Warn("not every record of a dataset whose time is over was removed", zap.Error(err))
+	}
+	return live
 }
 
 // recover reads the metadata of files. What is damaged is no error of this.
@@ -109,6 +110,9 @@ func (d *Durable) recover(names []string) (map[string]*recovered, error) {
 			r.schema, r.batches, r.err = d.store.Recover(name)
 			if r.err == nil || errors.Is(r.err, segment.ErrDamaged) || errors.Is(r.err, segment.ErrUnsupported) || errors.Is(r.err, syscall.EIO) {
 				return nil
+			}
+			if errors.Is(r.err, batchstore.ErrMemory) {
+				return fmt.Errorf("the metadata of durable datasets need more memory (option --memory); nothing was removed: %w", r.err)
 			}
 			return r.err
 		})
