@@ -9,7 +9,7 @@
 //   - arrowipc: metadata of Arrow IPC messages.
 //   - compress: codecs for single buffers.
 //   - batchstore, batchstore/arena: batches in the form of the wire, and the memory they lie in.
-//   - catalog: dataset names and their immutable generations.
+//   - catalog, catalog/journal: dataset names and their immutable generations, and the file that has those that are durable.
 //   - statistics, predicate: what is measured of columns, and what filters make of it.
 //   - descriptors: the grammar of descriptors, commands and tickets.
 //   - flight, flight/plan: the RPCs, and what a read will send.

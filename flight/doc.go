@@ -4,7 +4,8 @@
 //
 // Each RPC has a file. A put's batches go from the transport's buffers into the store with one copy; a get's stored
 // byte ranges go from the store to the transport with none. What a read will send is decided by flight/plan from
-// metadata alone; this package carries it out.
+// metadata alone; this package carries it out. [Durable] makes one thing of the store's files and the journal, which do not
+// know each other: datasets that outlive the process.
 //
 // # Invariants
 //
@@ -15,7 +16,9 @@
 //     what was counted readable (see renew.go).
 //   - Nothing of a put is visible before its commit, and all that it took is given back when it fails.
 //   - Every error has one gRPC code, by the table in status.go. No input ends the process: handlers recover.
-//   - No lock is held across Send or Recv.
+//   - A durable generation has its batches and its record on the disk before it is published, and a start that fails removes
+//     nothing.
+//   - No lock is held across Send, Recv or the disk's work.
 //
 // # Concurrency
 //
