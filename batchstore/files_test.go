@@ -25,10 +25,25 @@ import (
 func filed(t testing.TB, o Options) *Store {
 	t.Helper()
 	o.Dir = t.TempDir()
-	o.Arena = arena.Options{ReserveBytes: 4 << 30, Poison: true}
 	if o.Report == nil {
 		o.Report = func(err error) { t.Errorf("reported: %v", err) }
 	}
+	s := open(t, o)
+	t.Cleanup(func() { // before the store is closed
+		if n := s.files.len() + s.files.seen.order.Len(); n != 0 {
+			t.Errorf("%d batches are still in the order", n)
+		}
+		if left := names(t, o.Dir); len(left) != 0 {
+			t.Errorf("files are left: %v", left)
+		}
+	})
+	return s
+}
+
+// open makes a store that is closed when the test ends. Then no byte may be charged, and no file counted.
+func open(t testing.TB, o Options) *Store {
+	t.Helper()
+	o.Arena = arena.Options{ReserveBytes: 4 << 30, Poison: true}
 	s, err := New(o)
 	if err != nil {
 		t.Fatal(err)
@@ -39,12 +54,6 @@ func filed(t testing.TB, o Options) *Store {
 		}
 		if st := s.Stats(); st.Charged != 0 || st.Spilled != 0 || st.Disk != 0 || st.Files != 0 {
 			t.Errorf("at the end: %+v", st)
-		}
-		if n := s.files.len() + s.files.seen.order.Len(); n != 0 {
-			t.Errorf("%d batches are still in the order", n)
-		}
-		if left := names(t, o.Dir); len(left) != 0 {
-			t.Errorf("files are left: %v", left)
 		}
 	})
 	return s

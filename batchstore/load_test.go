@@ -13,7 +13,6 @@ import (
 	"testing"
 
 	"github.com/flightcache/flightcache/arrowipc"
-	"github.com/flightcache/flightcache/batchstore/arena"
 	"github.com/flightcache/flightcache/batchstore/segment"
 	"github.com/flightcache/flightcache/compress"
 )
@@ -22,20 +21,8 @@ import (
 func loading(t *testing.T, o Options) *Store {
 	t.Helper()
 	o.Load = true
-	o.Arena = arena.Options{ReserveBytes: 4 << 30, Poison: true}
-	s, err := New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-		if st := s.Stats(); st.Charged != 0 || st.Spilled != 0 || st.Disk != 0 || st.Files != 0 {
-			t.Errorf("at the end: %+v", st)
-		}
-		noDictionaries(t, s)
-	})
+	s := open(t, o)
+	t.Cleanup(func() { noDictionaries(t, s) })
 	return s
 }
 
