@@ -30,6 +30,8 @@ type Batch struct {
 	size     int64               // of the stored body, padding included
 	level    int                 // of zstd, that the put gave; 0 is the store's
 	apart    bool                // its put asked that its batches stay as they are
+	wanted   int                 // 1 + the codec that it was to be encoded under later; 0: none, it is as it was to be
+	waits    atomic.Bool         // it is plain, and waits for that
 
 	// The body is in memory, or in a file, or both. Who sees neither has met a change: the next look will see one.
 	mem    atomic.Pointer[resident] // one reference
@@ -145,6 +147,7 @@ func (b *Batch) Release() {
 
 func (b *Batch) free() {
 	b.store.budget.facts.Add(-b.factBytes())
+	b.settled()
 	b.store.files.forget(b)
 	mem, p := b.mem.Swap(nil), b.place.Swap(nil)
 	if mem != nil {

@@ -112,6 +112,12 @@ func (w *waiter) look() {
 	}
 }
 
+// short tells whether memory is short: somebody waits for some, or less than a quarter of it is free. That is more than what
+// received bodies leave free and the spiller keeps free together.
+func (b *budget) short() bool {
+	return b.limit > 0 && (b.waiting.Load() > 0 || b.arena.Stats().InUse+b.facts.Load() > b.limit-b.limit/4)
+}
+
 // most is the bound of charged bytes for a class at best.
 func (b *budget) most(c class) int64 {
 	if c == forReceive {

@@ -52,6 +52,9 @@ func (in *Ingest) encode(g *group) (out []*Batch, err error) {
 		message: in.most, codec: in.opts.Codec, level: in.opts.Level, encoded: &in.encoded, at: g.at, apart: in.opts.KeepBatches,
 		made: func(b *Batch) { in.staging.made(g, b) },
 	}
+	if in.defers() {
+		e.codec, e.wanted = compress.None, 1+int(in.opts.Codec)
+	}
 	if len(in.keys) > 0 {
 		e.order = &orderCheck{in.keys}
 	}
@@ -78,7 +81,7 @@ func (in *Ingest) keep(e *builder, src *arrival, b *plainBatch) error {
 		return nil
 	}
 	arrived := compress.Codec(src.header.Compression)
-	if arrived != in.opts.Codec && (arrived == compress.None || !in.opts.KeepArriving) {
+	if arrived != e.codec && arrived != in.opts.Codec && (arrived == compress.None || !in.opts.KeepArriving) {
 		return nil
 	}
 	if int64(len(src.body.B)) > in.most || b.rows > o.MaxBatchRows || src.decoded > o.MaxBatchBytes {
@@ -110,6 +113,7 @@ type builder struct {
 	message  int64            // the most bytes of a body
 	codec    compress.Codec
 	level    int
+	wanted   int                 // of the plain batches made: see Batch
 	written  int64               // plain bytes of batches made with dictionaries decoded, tries counted in
 	made     func(*Batch)        // told of each batch; nil for nobody
 	encoded  *atomic.Int64       // counts the plain bytes that were encoded
@@ -211,6 +215,9 @@ func (e *builder) append(plain *plainBatch, h arrowipc.RecordBatch, c compress.C
 	}
 	b.metadata, e.metadata = e.metadata, nil
 	b.level, b.apart = e.level, e.apart
+	if c == compress.None {
+		b.postpone(e.wanted)
+	}
 	e.out = append(e.out, b)
 	if e.made != nil {
 		e.made(b)

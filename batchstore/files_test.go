@@ -52,7 +52,7 @@ func open(t testing.TB, o Options) *Store {
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
-		if st := s.Stats(); st.Charged != 0 || st.Spilled != 0 || st.Disk != 0 || st.Files != 0 {
+		if st := s.Stats(); st.Charged != 0 || st.Plain != 0 || st.Spilled != 0 || st.Disk != 0 || st.Files != 0 {
 			t.Errorf("at the end: %+v", st)
 		}
 	})

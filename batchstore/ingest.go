@@ -25,6 +25,9 @@ type IngestOptions struct {
 	KeepBatches bool
 	// DecodeDictionaries stores values in place of indices. The put's batches then have the schema without dictionaries.
 	DecodeDictionaries bool
+	// Defer keeps batches plain that would be encoded under Codec, to be encoded later (see [Store.Encode]), unless memory is
+	// short. Dictionaries are encoded at once.
+	Defer bool
 	// Claim is what the put is charged to, a put's; it outlives the ingest. Nil: nobody's, and nothing waits for room.
 	Claim *Claim
 }
@@ -58,6 +61,7 @@ type Ingest struct {
 	optional  bool
 	order     *Order // after Finish
 
+	hurried          atomic.Bool  // memory was short: nothing more is deferred
 	encoded, decoded atomic.Int64 // plain bytes that were encoded, and that compressed batches decoded to
 	over             bool
 }

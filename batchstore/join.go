@@ -91,7 +91,7 @@ func (j *Joiner) one(ctx context.Context, run []*Batch) (out []*Batch, err error
 	var bodies []*resident
 	e := &builder{
 		store: j.store, memory: j.memory, columns: j.layout.Columns, dictionaries: j.dicts.values, measurer: j.measurer, stored: j.layout,
-		message: j.store.storedLimit(j.layout), codec: run[0].codec, encoded: new(atomic.Int64),
+		message: j.store.storedLimit(j.layout), codec: run[0].goal(), encoded: new(atomic.Int64),
 	}
 	over := false
 	defer func() {
@@ -129,7 +129,7 @@ func (j *Joiner) one(ctx context.Context, run []*Batch) (out []*Batch, err error
 		j.dicts.renumber(j.leaves, b, runs[i].b)
 		e.level = max(e.level, b.level)
 	}
-	if err := j.dicts.store(j, run[0].codec, e.level); err != nil {
+	if err := j.dicts.store(j, run[0].goal(), e.level); err != nil {
 		return nil, err
 	}
 	if err := e.add(runs); err != nil {

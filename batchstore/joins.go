@@ -16,7 +16,7 @@ func (b *Batch) Small() bool {
 
 // Joins finds the runs of a schema's stored batches that are worth joining, each into one batch, in order and apart.
 //
-// Neighbours are joined where both are small, were stored under one codec, fit into one batch, and have their dictionaries
+// Neighbours are joined where both are small, are stored or to be stored under one codec, fit into one batch, and have their dictionaries
 // in common or may have: they may have the rows and the bytes of a batch that a put would join. So a run ends where a batch
 // is large, or is to stay as it is, and no run goes on behind it. Different dictionaries of one column become one, where
 // that is easily told to be right (see united), and as long as they come to less than Options.JoinBelow together.
@@ -93,7 +93,7 @@ func (j *joins) add(b *Batch) {
 // takes tells whether b may be joined with the run, of which a is the last, and, if not, whether it may be another time: its
 // dictionaries are too much for now.
 func (j *joins) takes(a, b *Batch) (takes, open bool) {
-	if !a.Small() || !b.Small() || a.codec != b.codec || !j.unitable(a, b) {
+	if !a.Small() || !b.Small() || a.goal() != b.goal() || !j.unitable(a, b) {
 		return false, false
 	}
 	next := *j

@@ -186,6 +186,7 @@ func (b *Batch) writeTo(m lender, add func(segment.Facts, []byte) error) error {
 	defer mem.Release()
 	return add(segment.Facts{
 		Header: b.header, Metadata: b.metadata, Decoded: b.decoded, Statistics: b.measured, Apart: b.apart, Level: b.level,
+		Wanted: b.wanted,
 	}, mem.block.B)
 }
 

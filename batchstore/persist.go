@@ -169,6 +169,7 @@ func (s *Store) filedBatch(l *arrowipc.Layout, facts segment.Facts, p *place) (*
 	}
 	b.moveTo(p)
 	s.files.spilled.Add(b.size)
+	b.postpone(facts.Wanted)
 	return b, nil
 }
 

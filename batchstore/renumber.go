@@ -88,6 +88,7 @@ func (s *Store) renumber(m lender, l *arrowipc.Layout, b *Batch, columns []renum
 		return nil, err
 	}
 	renumbered.metadata, renumbered.level, renumbered.apart = b.metadata, b.level, b.apart
+	renumbered.postpone(b.wanted)
 	return renumbered, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/flightcache/flightcache/arrowipc"
 	"github.com/flightcache/flightcache/batchstore/arena"
@@ -17,6 +18,8 @@ type Store struct {
 	codecs *compress.Pool
 
 	jobs    chan func()
+	later   chan func()  // what is done when there are no jobs
+	plain   atomic.Int64 // bytes of bodies that wait to be encoded
 	workers sync.WaitGroup
 
 	dictionaries *dictionaryTable
@@ -41,7 +44,7 @@ func New(o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{opts: o, budget: newBudget(o, a), arena: a, codecs: p, jobs: make(chan func()), stop: make(chan struct{}), dictionaries: newDictionaryTable()}
+	s := &Store{opts: o, budget: newBudget(o, a), arena: a, codecs: p, jobs: make(chan func()), later: make(chan func()), stop: make(chan struct{}), dictionaries: newDictionaryTable()}
 	if s.files, err = newFiles(s, o); err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
@@ -49,13 +52,33 @@ func New(o Options) (*Store, error) {
 		s.workers.Go(func() { s.files.run(s.stop) })
 	}
 	for range o.Workers {
-		s.workers.Go(func() {
-			for job := range s.jobs {
-				job()
-			}
-		})
+		s.workers.Go(s.run)
 	}
 	return s, nil
+}
+
+// run is a worker. What can be done later is begun only while no job waits.
+func (s *Store) run() {
+	for {
+		select {
+		case job, open := <-s.jobs:
+			if !open {
+				return
+			}
+			job()
+			continue
+		default:
+		}
+		select {
+		case job, open := <-s.jobs:
+			if !open {
+				return
+			}
+			job()
+		case job := <-s.later:
+			job()
+		}
+	}
 }
 
 // Close ends the workers and gives the memory back. No batch, ingest or reader of the store may be in use; a batch
@@ -86,7 +109,11 @@ func Free(b *arena.Block) {
 func (s *Store) Limits() arrowipc.Limits { return s.opts.Limits }
 
 // Stats reads the store's figures.
-func (s *Store) Stats() Stats { return s.budget.usage() }
+func (s *Store) Stats() Stats {
+	u := s.budget.usage()
+	u.Plain = s.Deferred()
+	return u
+}
 
 // Attach tells the store who holds its batches. It is called once, before the first put.
 func (s *Store) Attach(d Datasets) { s.budget.held.Store(&d) }

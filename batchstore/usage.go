@@ -63,6 +63,7 @@ type Stats struct {
 	Staged   int64 // of running puts
 	InFlight int64 // made for running reads, or of datasets that are gone and still being read
 
+	Plain     int64 // bodies that wait to be encoded, in memory and in files
 	Spilled   int64 // bodies that are not in memory but in files only; not charged
 	Disk      int64 // all files of batches
 	DiskLimit int64 // the most that Disk may come to; 0 for no limit

@@ -40,6 +40,35 @@ type Change struct {
 // them. ErrConflict where the dataset was replaced or dropped, or has another layout by now; the Keeper's errors. The
 // context is for the wait for another change of the dataset that is being kept.
 func (c *Catalog) Compact(ctx context.Context, g *Generation, changes []Change) (*Generation, error) {
+	return c.relay(ctx, g, changes, false)
+}
+
+// Recode is Compact where each batch of the changes takes the place of one batch and has its rows: they differ in bytes only. So
+// the layout keeps its number, what was counted in it stays right, and leases on g's layout go over to the new one.
+func (c *Catalog) Recode(ctx context.Context, g *Generation, changes []Change) (*Generation, error) {
+	for _, x := range changes {
+		if len(x.Batches) != x.Last-x.First {
+			return nil, fmt.Errorf("catalog: %d batches of %q were to be recoded as %d", x.Last-x.First, g.Dataset, len(x.Batches))
+		}
+		for i, b := range x.Batches {
+			if old := g.Batches[x.First+i]; b.Rows() != old.Rows() {
+				return nil, fmt.Errorf("catalog: batch %d of %q has %d rows and was to have %d", x.First+i, g.Dataset, old.Rows(), b.Rows())
+			}
+		}
+	}
+	return c.relay(ctx, g, changes, true)
+}
+
+// Newest tells whether a generation, or one that appends have made of it, is its dataset's newest, under the same list of
+// batches.
+func (c *Catalog) Newest(g *Generation) bool {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	now := c.live(g.Dataset)
+	return now != nil && now.lineage == g.lineage
+}
+
+func (c *Catalog) relay(ctx context.Context, g *Generation, changes []Change, recoded bool) (*Generation, error) {
 	made := make([]replaced, len(changes))
 	var out, in []Batch
 	for i, x := range changes {
@@ -60,6 +89,9 @@ func (c *Catalog) Compact(ctx context.Context, g *Generation, changes []Change) 
 		return nil, fmt.Errorf("%w: %q was replaced, dropped or compacted while it was being compacted; do it again", ErrConflict, g.Dataset)
 	}
 	now, shared := old.relaid(changes)
+	if recoded {
+		now.Layout = old.Layout
+	}
 	lost := now.resize(old, before, after)
 	if now.Durable {
 		if err := c.keep(g.Dataset, func() error { return c.keeper.Keep(Kept{Generation: now, Pinned: now.Pinned()}) }); err != nil {
@@ -70,8 +102,11 @@ func (c *Catalog) Compact(ctx context.Context, g *Generation, changes []Change) 
 			return nil, err
 		}
 	}
-	c.leases.relay(old, now, made, lost)
-	now.lineage.settled = now.small - (old.small - g.small) // at what was appended meanwhile nobody has looked
+	moved := c.leases.relay(old, now, made, lost, recoded)
+	now.lineage.settled = old.lineage.settled
+	if !recoded {
+		now.lineage.settled = now.small - (old.small - g.small) // at what was appended meanwhile nobody has looked
+	}
 	gone := before.stored
 	for _, d := range before.dictionaries {
 		if lost[d.key] {
@@ -85,6 +120,9 @@ func (c *Catalog) Compact(ctx context.Context, g *Generation, changes []Change) 
 	}
 	c.datasets[g.Dataset] = now
 	c.mu.Unlock()
+	for range moved {
+		old.Release()
+	}
 	old.Release()
 	return now, nil
 }

@@ -128,6 +128,7 @@ type Description struct {
 	Expires     string `json:"expires,omitempty"` // RFC 3339, in UTC
 	Leases      int    `json:"leases"`            // that run, on any of its generations
 	LeasedBytes int64  `json:"leased_bytes"`      // stored bytes of generations that only leases keep
+	PlainBytes  int64  `json:"plain_bytes"`       // of its stored bytes, those of plain batches that wait to be encoded
 }
 
 // Describe gives the description of a generation's dataset as JSON.
@@ -137,5 +138,10 @@ func (c *Catalog) Describe(g *Generation) ([]byte, error) {
 		d.Expires = g.Expires.UTC().Format(time.RFC3339Nano)
 	}
 	d.Leases, d.LeasedBytes = c.LeasesOf(g)
+	for _, b := range g.Batches {
+		if x, can := b.(interface{ Deferred() bool }); can && x.Deferred() {
+			d.PlainBytes += b.StoredBytes()
+		}
+	}
 	return json.Marshal(d)
 }

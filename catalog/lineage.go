@@ -1,5 +1,7 @@
 package catalog
 
+import "slices"
+
 // lineage is a generation and those that appends made of it, under one layout. Their lists of batches are the first of
 // the newest one's, so that the longest of them that is leased has all that leases on any of them keep.
 //
@@ -193,8 +195,9 @@ func (s *leases) supersede(g *Generation) {
 }
 
 // relay tells that a generation has another layout, in which these runs are replaced. Keys of dictionaries that it does not
-// need are lost.
-func (s *leases) relay(old, now *Generation, made []replaced, lost map[any]bool) {
+// need are lost. Where batches were only recoded, the leases on the old layout hold the new one from here on; the caller then
+// drops as many references to the old one as were moved, without the lock.
+func (s *leases) relay(old, now *Generation, made []replaced, lost map[any]bool, recoded bool) (moved int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l := old.lineage
@@ -212,5 +215,29 @@ func (s *leases) relay(old, now *Generation, made []replaced, lost map[any]bool)
 	for key := range lost {
 		s.add(old, f.lose(key))
 	}
+	if recoded {
+		moved = s.move(old, now)
+	}
 	s.recount(old)
+	return moved
+}
+
+// move has all leases on a generation, which is its lineage's newest, hold another layout of it, and tells how many there
+// were. The lock is held.
+func (s *leases) move(old, now *Generation) int {
+	n := old.leases
+	if n == 0 {
+		return 0
+	}
+	for _, l := range s.byID {
+		if l.g == old {
+			l.g = now
+		}
+	}
+	now.refs.Add(int64(n))
+	now.leases, old.leases = n, 0
+	i, _ := slices.BinarySearchFunc(old.lineage.leased, old.number, byNumber)
+	old.lineage.leased = slices.Delete(old.lineage.leased, i, i+1)
+	now.lineage.leased = []*Generation{now}
+	return n
 }

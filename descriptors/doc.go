@@ -37,6 +37,7 @@
 //	mode               replace (the default) | append | create
 //	codec              none | lz4 | zstd; absent: the server's default
 //	level              1 to 22, with the codec zstd only
+//	encode             now | deferred; when the batches are encoded
 //	batching           auto (the default) | keep
 //	rows               how many rows the put must have, 0 or more
 //	dictionaries       keep | decode; absent: the server chooses

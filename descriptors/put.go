@@ -31,6 +31,15 @@ const (
 	BatchingKeep Batching = "keep" // batches are cut where they must be, never joined or compacted
 )
 
+// Encode says when a put's batches are encoded.
+type Encode string
+
+// The times of encoding. The zero value leaves the choice to the server.
+const (
+	EncodeNow      Encode = "now"      // before the put is answered
+	EncodeDeferred Encode = "deferred" // after that, when there is nothing else to do
+)
+
 // Bounds of a put command's level, which are zstd's own.
 const (
 	MinLevel = 1
@@ -55,6 +64,8 @@ type PutCommand struct {
 	Codec Codec
 	// Level is the zstd level, MinLevel to MaxLevel; 0 is the server's default. It goes with CodecZstd only.
 	Level int
+	// Encode is when buffers are encoded under the codec; "" is the server's default.
+	Encode Encode
 	// Batching is what happens to batch boundaries.
 	Batching Batching
 	// Dictionaries is the form in which dictionary-encoded columns are stored; "" is the server's default.
@@ -83,6 +94,7 @@ var putKeys = []key[PutCommand]{
 	{name: "mode", doc: "replace (the default), append or create", parse: parseMode},
 	{name: "codec", doc: "none, lz4 or zstd; absent: the server's default", parse: parseCodec},
 	{name: "level", doc: "1 to 22, with the codec zstd only", parse: parseLevel},
+	{name: "encode", doc: "now, or deferred: after the put is answered; absent: the server's default", parse: parseEncode},
 	{name: "batching", doc: "auto (the default) or keep", parse: parseBatching},
 	{name: "rows", doc: "how many rows the put must have, 0 or more", parse: parseRows},
 	dictionariesKey(func(c *PutCommand) *Dictionaries { return &c.Dictionaries }),
@@ -109,6 +121,12 @@ func parseCodec(d *decoder, at string, c *PutCommand) error {
 func parseLevel(d *decoder, at string, c *PutCommand) error {
 	n, err := d.integer(at, MinLevel, MaxLevel)
 	c.Level = int(n)
+	return err
+}
+
+func parseEncode(d *decoder, at string, c *PutCommand) error {
+	s, err := d.choice(at, string(EncodeNow), string(EncodeDeferred))
+	c.Encode = Encode(s)
 	return err
 }
 
@@ -176,6 +194,9 @@ func (c *PutCommand) Marshal() []byte {
 	}
 	if c.Level != 0 {
 		e.integer("level", int64(c.Level))
+	}
+	if c.Encode != "" {
+		e.text("encode", string(c.Encode))
 	}
 	if c.Batching != "" && c.Batching != BatchingAuto {
 		e.text("batching", string(c.Batching))

@@ -29,6 +29,8 @@ func TestPutFromCommandTakes(t *testing.T) {
 		{`{"dataset":"x","codec":"zstd"}`, put(func(c *PutCommand) { c.Codec = CodecZstd })},
 		{`{"level":1,"dataset":"x","codec":"zstd"}`, put(func(c *PutCommand) { c.Codec, c.Level = CodecZstd, 1 })},
 		{`{"dataset":"x","codec":"zstd","level":22}`, put(func(c *PutCommand) { c.Codec, c.Level = CodecZstd, 22 })},
+		{`{"dataset":"x","encode":"now"}`, put(func(c *PutCommand) { c.Encode = EncodeNow })},
+		{`{"dataset":"x","encode":"deferred","codec":"none"}`, put(func(c *PutCommand) { c.Encode, c.Codec = EncodeDeferred, CodecNone })},
 		{`{"dataset":"x","batching":"keep"}`, put(func(c *PutCommand) { c.Batching = BatchingKeep })},
 		{`{"dataset":"x","rows":0}`, put(func(c *PutCommand) { c.Rows = int64p(0) })},
 		{`{"dataset":"x","rows":9223372036854775807}`, put(func(c *PutCommand) { c.Rows = int64p(math.MaxInt64) })},
@@ -75,6 +77,8 @@ func TestPutFromCommandRefuses(t *testing.T) {
 		{`{"dataset":"x","codec":"zstd","level":"3"}`, `got "3"`},
 		{`{"dataset":"x","codec":"lz4","level":3}`, `level: it goes with "codec": "zstd" only`},
 		{`{"dataset":"x","level":3}`, `level: it goes with "codec": "zstd" only`},
+		{`{"dataset":"x","encode":"later"}`, `encode: want one of now, deferred, got "later"`},
+		{`{"dataset":"x","encode":true}`, "encode: want"},
 		{`{"dataset":"x","batching":"none"}`, "batching: want one of auto, keep"},
 		{`{"dataset":"x","durable":"yes"}`, `durable: want true or false, got "yes"`},
 		{`{"dataset":"x","rows":-1}`, "rows: want a whole number from 0"},
@@ -122,7 +126,7 @@ func TestPutCommandValidate(t *testing.T) {
 	}
 	for _, bad := range []PutCommand{
 		{}, {Dataset: "x", Mode: "upsert"}, {Dataset: "x", Codec: CodecLZ4, Level: 1}, {Dataset: "x", Rows: int64p(-1)},
-		{Dataset: "x", Codec: CodecZstd, Level: 23}, {Dataset: "x", Batching: "none"}, {Dataset: "x", Codec: "snappy"},
+		{Dataset: "x", Codec: CodecZstd, Level: 23}, {Dataset: "x", Batching: "none"}, {Dataset: "x", Encode: "later"}, {Dataset: "x", Codec: "snappy"},
 		{Dataset: "x", SortedBy: []SortKey{}}, {Dataset: "x", TTL: -1}, {Dataset: "x", TTL: MaxTTL + 1},
 		{Dataset: "x", PutID: strings.Repeat("p", 256)}, {Dataset: "x", SortedBy: []SortKey{{Column: "a"}, {Column: "a", Descending: true}}},
 	} {
@@ -141,6 +145,7 @@ func TestPutCommandRoundTrip(t *testing.T) {
 			Batching: rapid.SampledFrom([]Batching{BatchingAuto, BatchingKeep}).Draw(t, "batching"),
 			Rows:     rapid.Ptr(rapid.Int64Min(0), true).Draw(t, "rows"),
 		}
+		c.Encode = rapid.SampledFrom([]Encode{"", EncodeNow, EncodeDeferred}).Draw(t, "encode")
 		c.TTL = rapid.Int64Range(0, MaxTTL).Draw(t, "ttl")
 		c.Pin = rapid.Ptr(rapid.Bool(), true).Draw(t, "pin")
 		c.Durable = rapid.Ptr(rapid.Bool(), true).Draw(t, "durable")

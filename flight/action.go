@@ -85,7 +85,7 @@ func (s *Server) act(ctx context.Context, c *call, action descriptors.Action) ([
 		return s.begin(a)
 	case descriptors.Commit:
 		c.dataset = string(a.Dataset)
-		defer s.compactor.grown(c.dataset)
+		defer s.grown(c.dataset)
 		return s.catalog.CommitTransaction(ctx, c.dataset, a.Transaction, a.Puts)
 	case descriptors.Abort:
 		c.dataset = string(a.Dataset)

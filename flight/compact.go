@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"sync"
 
 	"go.uber.org/zap"
 
@@ -32,86 +31,35 @@ func (c Compaction) validate() error {
 	return fmt.Errorf("compact %q: want auto or off", c)
 }
 
-// compactor joins small batches of datasets, one dataset after the other. Those that have grown wait in a queue without
-// repetition, for one goroutine that ends when the queue is empty.
+// compactor joins small batches of datasets, those that have grown one after the other.
 type compactor struct {
 	server *Server
-	turn   chan struct{} // of one place: who compacts, in the background or for an action, holds it
-
-	ctx    context.Context // of what goes on in the background
-	cancel context.CancelFunc
-	done   sync.WaitGroup
-
-	mu     sync.Mutex // guards what follows; nothing else is locked under it
-	queue  []string
-	queued map[string]bool
-	runs   bool // the goroutine
-	closed bool
+	turn   chan struct{} // of one place: who makes another layout, in the background or for an action, holds it
+	backlog
 }
 
 func newCompactor(s *Server) *compactor {
-	c := &compactor{server: s, turn: make(chan struct{}, 1), queued: map[string]bool{}}
-	c.ctx, c.cancel = context.WithCancel(context.Background())
+	c := &compactor{server: s, turn: make(chan struct{}, 1)}
+	c.open(c.inBackground)
 	return c
-}
-
-// Close ends what goes on in the background, and waits for it. It is called after the gRPC server has stopped and before
-// the catalogue and the store go; a second call does nothing.
-func (s *Server) Close() {
-	c := s.compactor
-	c.mu.Lock()
-	c.closed, c.queue = true, nil
-	c.mu.Unlock()
-	c.cancel()
-	c.done.Wait()
 }
 
 // grown tells that batches have come to a dataset.
 func (c *compactor) grown(dataset string) {
-	if c.server.opts.Compact != CompactAuto || !c.server.catalog.Crowded(dataset) {
-		return
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.closed || c.queued[dataset] {
-		return
-	}
-	c.queued[dataset] = true
-	c.queue = append(c.queue, dataset)
-	if !c.runs {
-		c.runs = true
-		c.done.Go(c.run)
+	if c.server.opts.Compact == CompactAuto && c.server.catalog.Crowded(dataset) {
+		c.add(dataset)
 	}
 }
 
-// next takes the dataset that has waited longest, or ends the goroutine.
-func (c *compactor) next() (dataset string, ok bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.queue) == 0 {
-		c.runs = false
-		return "", false
-	}
-	dataset, c.queue = c.queue[0], c.queue[1:]
-	delete(c.queued, dataset) // what comes from here on is looked at again
-	return dataset, true
-}
-
-func (c *compactor) run() {
-	for {
-		dataset, ok := c.next()
-		if !ok {
-			return
+func (c *compactor) inBackground(ctx context.Context, dataset string) {
+	switch r, err := c.compact(ctx, dataset, false); {
+	case err == nil:
+		if r.changed {
+			c.server.opts.Log.Info("compacted", zap.String("dataset", dataset), zap.Int("batches_before", r.BatchesBefore), zap.Int("batches", r.Batches))
 		}
-		switch r, err := c.compact(c.ctx, dataset, false); {
-		case err == nil:
-			if r.changed {
-				c.server.opts.Log.Info("compacted", zap.String("dataset", dataset), zap.Int("batches_before", r.BatchesBefore), zap.Int("batches", r.Batches))
-			}
-		case errors.Is(err, catalog.ErrNotFound), c.ctx.Err() != nil:
-		default:
-			c.server.opts.Log.Warn("not compacted", zap.String("dataset", dataset), zap.Error(err))
-		}
+	case errors.Is(err, catalog.ErrNotFound), ctx.Err() != nil:
+	default:
+		c.server.opts.Log.Warn("not compacted", zap.String("dataset", dataset), zap.Error(err))
 	}
 }
 

@@ -20,6 +20,7 @@ type counts struct {
 
 	compactions, bytesCompacted     atomic.Int64 // layouts made, and plain bytes written for them
 	batchesCompacted, batchesJoined atomic.Int64 // stored batches that were joined, and that they became
+	batchesDeferred, bytesDeferred  atomic.Int64 // stored batches that were encoded after their put, and their plain bytes
 }
 
 // counters are the server's counts and those of each dataset that exists.
@@ -79,6 +80,9 @@ type statsJSON struct {
 	BatchesJoined    int64 `json:"batches_joined"`
 	BytesCompacted   int64 `json:"bytes_compacted"`
 
+	BatchesDeferred int64 `json:"batches_deferred"`
+	BytesDeferred   int64 `json:"bytes_deferred"`
+
 	ChargedBytes int64 `json:"charged_bytes"`
 	Leases       int   `json:"leases"`
 	LeasedBytes  int64 `json:"leased_bytes"`
@@ -90,7 +94,7 @@ func (c *counts) json() statsJSON {
 		BytesIn: c.bytesIn.Load(), BytesOut: c.bytesOut.Load(), BytesEncoded: c.bytesEncoded.Load(),
 		BytesDecoded: c.bytesDecoded.Load(), BatchesSent: c.batchesSent.Load(), BatchesPruned: c.batchesPruned.Load(),
 		Compactions: c.compactions.Load(), BatchesCompacted: c.batchesCompacted.Load(), BatchesJoined: c.batchesJoined.Load(),
-		BytesCompacted: c.bytesCompacted.Load(),
+		BytesCompacted: c.bytesCompacted.Load(), BatchesDeferred: c.batchesDeferred.Load(), BytesDeferred: c.bytesDeferred.Load(),
 	}
 }
 

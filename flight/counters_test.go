@@ -184,7 +184,7 @@ func TestDroppedNamesAreForgotten(t *testing.T) {
 func TestStatsAreJSONOfTheDocumentedKeys(t *testing.T) {
 	f := start(t)
 	f.put(byPath("d"), numbers(constant(1), 1))
-	for body, n := range map[string]int{`{}`: len(figures), `{"dataset":"d"}`: 18} {
+	for body, n := range map[string]int{`{}`: len(figures), `{"dataset":"d"}`: 20} {
 		var raw map[string]json.RawMessage
 		if err := f.action("server_stats", body, &raw); err != nil {
 			t.Fatal(err)
@@ -193,7 +193,7 @@ func TestStatsAreJSONOfTheDocumentedKeys(t *testing.T) {
 			t.Errorf("%s: keys %v", body, raw)
 		}
 		for _, key := range []string{"puts", "gets", "rows_in", "rows_out", "bytes_in", "bytes_out", "bytes_encoded", "bytes_decoded",
-			"batches_sent", "batches_pruned", "compactions", "batches_compacted", "batches_joined", "bytes_compacted", "charged_bytes", "leases", "leased_bytes"} {
+			"batches_sent", "batches_pruned", "compactions", "batches_compacted", "batches_joined", "bytes_compacted", "batches_deferred", "bytes_deferred", "charged_bytes", "leases", "leased_bytes"} {
 			if _, ok := raw[key]; !ok {
 				t.Errorf("%s: no %q", body, key)
 			}

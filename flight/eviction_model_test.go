@@ -177,8 +177,8 @@ func (m *model) putSome(name string) {
 	}
 	tb := numbers(func(row int64) int64 { return (base + row/repeat) * 0x5851F42D4C957F2D }, rows...)
 	mode := []string{"replace", "append", "append"}[m.r.IntN(3)]
-	command := fmt.Sprintf(`{"dataset":%q,"codec":%q,"batching":%q,"mode":%q}`, name,
-		[]string{"none", "lz4", "zstd"}[m.r.IntN(3)], []string{"auto", "keep"}[m.r.IntN(2)], mode)
+	command := fmt.Sprintf(`{"dataset":%q,"codec":%q,"encode":%q,"batching":%q,"mode":%q}`, name,
+		[]string{"none", "lz4", "zstd"}[m.r.IntN(3)], []string{"now", "deferred"}[m.r.IntN(2)], []string{"auto", "keep"}[m.r.IntN(2)], mode)
 	if _, err := m.send(described(byCommand(command), messagesOf(m, tb))); err != nil {
 		if !m.full(err) {
 			m.Fatalf("put %s: %v", name, err)
@@ -237,7 +237,7 @@ func (m *model) end() {
 		g.Release()
 	}
 	m.settles(0)
-	if st := m.store.Stats(); st.Spilled != 0 || st.Disk != 0 || st.Files != 0 {
+	if st := m.store.Stats(); st.Plain != 0 || st.Spilled != 0 || st.Disk != 0 || st.Files != 0 {
 		m.Errorf("at the end: %+v", st)
 	}
 }

@@ -19,7 +19,9 @@ import (
 // Options configures a [Server]. A zero field means its default.
 type Options struct {
 	Codec compress.Codec // of puts that name none; the zero value is LZ4, so set it
-	Wire  Wire           // of reads that name none; default auto
+	// Encode is when the batches of puts that do not say are encoded; default now.
+	Encode descriptors.Encode
+	Wire   Wire // of reads that name none; default auto
 
 	// MaxReceive is the most bytes of a received message, at most the store's budget; default 256 MiB, or the budget where
 	// that is less.
@@ -80,6 +82,9 @@ func (o Options) withDefaults() Options {
 	if o.MaxReceive == 0 {
 		o.MaxReceive = DefaultMaxReceive
 	}
+	if o.Encode == "" {
+		o.Encode = descriptors.EncodeNow
+	}
 	if o.Eviction == "" {
 		o.Eviction = EvictionReject
 	}
@@ -122,6 +127,11 @@ func (o Options) Validate() error {
 	var errs []error
 	if !o.Codec.Valid() {
 		errs = append(errs, fmt.Errorf("codec %d: want none, lz4 or zstd", o.Codec))
+	}
+	switch o.Encode {
+	case "", descriptors.EncodeNow, descriptors.EncodeDeferred:
+	default:
+		errs = append(errs, fmt.Errorf("encode %q: want now or deferred", o.Encode))
 	}
 	switch o.Wire {
 	case "", WireAuto, WireNone, WireStored:

@@ -1,6 +1,7 @@
 package flight
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -192,6 +193,7 @@ func (p *put) begin(in *incoming) error {
 		}
 		o.KeepArriving = false
 	}
+	o.Defer = cmp.Or(p.command.Encode, p.server.opts.Encode) == descriptors.EncodeDeferred
 	o.DecodeDictionaries = p.command.Dictionaries == descriptors.DictionariesDecode
 	p.server.putting.add(p.call.dataset, 1)
 	p.putting = true

@@ -79,6 +79,6 @@ func (p *put) publish(ctx context.Context, stored []catalog.Batch) ([]byte, erro
 		return nil, err
 	}
 	defer g.Release()
-	p.server.compactor.grown(g.Dataset)
+	p.server.grown(g.Dataset)
 	return g.FactsJSON(), nil
 }

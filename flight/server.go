@@ -33,6 +33,7 @@ type Server struct {
 	health  *health.Server
 
 	compactor *compactor
+	encoder   *encoder
 }
 
 // New makes the service. The caller closes it after the gRPC server has stopped; the store and the catalogue stay the
@@ -58,9 +59,10 @@ func New(store *batchstore.Store, c *catalog.Catalog, o Options) (*Server, error
 		stats: counters{datasets: map[string]*counts{}, exists: hasDataset(c)}, health: health.NewServer(),
 		putting: putting{names: map[string]int{}}, intake: intake.New(o.intake(store.Stats().Budget)), unaries: map[string]bool{}, frames: newFramePool(),
 	}
-	s.compactor = newCompactor(s)
+	s.compactor, s.encoder = newCompactor(s), newEncoder(s)
 	store.Attach(datasets{s})
 	c.OnExpiry(s.stats.forget)
+	s.encoder.lookAtAll()
 	return s, nil
 }
 
@@ -90,3 +92,16 @@ func (s *Server) GRPC(more ...grpc.ServerOption) *grpc.Server {
 
 // NotServing turns health to NOT_SERVING, for good: the server is about to stop.
 func (s *Server) NotServing() { s.health.Shutdown() }
+
+// Close ends what goes on in the background, and waits for it. It is called after the gRPC server has stopped and before
+// the catalogue and the store go; a second call does nothing.
+func (s *Server) Close() {
+	s.encoder.close()
+	s.compactor.close()
+}
+
+// grown tells those who work in the background that batches have come to a dataset.
+func (s *Server) grown(dataset string) {
+	s.encoder.look(dataset)
+	s.compactor.grown(dataset)
+}

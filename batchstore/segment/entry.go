@@ -49,6 +49,7 @@ const (
 	entryUID         = 12
 	entryApart       = 13 // varint 1
 	entryLevel       = 14 // varint
+	entryWanted      = 15 // varint
 )
 
 // errFacts: what stands in a footer cannot be read as facts.
@@ -93,7 +94,8 @@ func appendEntry(b []byte, s *shape, f *Facts, message uint32, runs []uint32, ui
 	if f.Apart {
 		b = appendNumber(b, entryApart, 1)
 	}
-	return appendNumber(b, entryLevel, uint64(f.Level))
+	b = appendNumber(b, entryLevel, uint64(f.Level))
+	return appendNumber(b, entryWanted, uint64(f.Wanted))
 }
 
 func appendNumber(b []byte, field protowire.Number, n uint64) []byte {
@@ -242,6 +244,8 @@ func parseEntry(b []byte) (entry, error) {
 			e.facts.Apart = true
 		case entryLevel:
 			e.facts.Level = int(min(number, maxLevel+1))
+		case entryWanted:
+			e.facts.Wanted = int(min(number, 100))
 		}
 		return nil
 	})

@@ -22,6 +22,8 @@ type Facts struct {
 
 	Apart bool // it is never joined with others
 	Level int  // of zstd, as its put gave it, 1 to 22; 0: it gave none
+	// Wanted is 1 plus the codec that a plain batch is to be encoded under later; 0: it is to stay as it is.
+	Wanted int
 }
 
 // maxLevel is the highest level of zstd.
@@ -103,6 +105,9 @@ func (s *shape) check(f *Facts) error {
 	}
 	if f.Level < 0 || f.Level > maxLevel {
 		return fmt.Errorf("a level of %d", f.Level)
+	}
+	if f.Wanted < 0 || f.Wanted > 1+int(arrowipc.Zstd) || f.Wanted > 0 && f.Header.Compression != arrowipc.Uncompressed {
+		return fmt.Errorf("it is to be encoded under codec %d and has codec %d", f.Wanted-1, f.Header.Compression)
 	}
 	if len(f.Decoded) != len(f.Header.Nodes) {
 		return fmt.Errorf("decoded bytes of %d field nodes, where there are %d", len(f.Decoded), len(f.Header.Nodes))

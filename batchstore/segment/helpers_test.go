@@ -114,6 +114,9 @@ func randomItem(r *rand.Rand, s *shape, most int) item {
 	if r.IntN(3) == 0 {
 		f.Metadata = []arrowipc.KeyValue{{Key: "k", Value: "\xff\x00"}, {}}
 	}
+	if h.Compression == arrowipc.Uncompressed {
+		f.Wanted = r.IntN(3)
+	}
 	f.Apart, f.Level = r.IntN(2) == 0, max(r.IntN(2*maxLevel)-maxLevel, 0)
 	f.Header, f.Body = h, int64(len(body))
 	return item{f, body}

@@ -28,6 +28,7 @@ type putCmd struct {
 	Mode     string `help:"replace the dataset, append to it, or create it and fail if it is there." enum:"replace,append,create" default:"replace"`
 	Codec    string `help:"Compress with zstd, lz4 or none; the server's default if not given." enum:",zstd,lz4,none" default:"" placeholder:"CODEC"`
 	Level    *int   `help:"The codec's level." placeholder:"N"`
+	Encode   string `help:"now encodes before the put is answered, deferred when the server has nothing else to do; the server's default if not given." enum:",now,deferred" default:"" placeholder:"TIME"`
 	Batching string `help:"auto joins small batches; keep leaves them." enum:"auto,keep" default:"auto"`
 	Rows     *int64 `help:"The number of rows there must be; with another nothing is put." placeholder:"N"`
 
@@ -51,6 +52,7 @@ type putCommand struct {
 	Mode     string `json:"mode,omitempty"`
 	Codec    string `json:"codec,omitempty"`
 	Level    *int   `json:"level,omitempty"`
+	Encode   string `json:"encode,omitempty"`
 	Batching string `json:"batching,omitempty"`
 	Rows     *int64 `json:"rows,omitempty"`
 
@@ -114,7 +116,7 @@ func (c *putCmd) put(ctx context.Context, conn *client, src source, bar *progres
 		return nil, fmt.Errorf("--ttl %s: want whole seconds, at least one", c.TTL)
 	}
 	command, err := json.Marshal(putCommand{
-		Dataset: c.Name, Mode: c.Mode, Codec: c.Codec, Level: c.Level, Batching: c.Batching, Rows: c.Rows,
+		Dataset: c.Name, Mode: c.Mode, Codec: c.Codec, Level: c.Level, Encode: c.Encode, Batching: c.Batching, Rows: c.Rows,
 		SortedBy: keys, Dictionaries: c.Dictionaries, TTL: int64(c.TTL / time.Second), Pin: c.Pin, Durable: c.Durable, PutID: c.PutID,
 	})
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/flightcache/flightcache/batchstore"
 	"github.com/flightcache/flightcache/catalog"
 	"github.com/flightcache/flightcache/compress"
+	"github.com/flightcache/flightcache/descriptors"
 	"github.com/flightcache/flightcache/flight"
 )
 
@@ -26,6 +27,7 @@ type serveCmd struct {
 	HTTP       string        `name:"http" help:"Address for /metrics (Prometheus) and /healthz over HTTP, or off. Port 0 picks one." default:"127.0.0.1:8816" placeholder:"HOST:PORT"`
 	Codec      string        `help:"Codec of puts that name none: zstd, lz4 or none." enum:"zstd,lz4,none" default:"zstd"`
 	ZstdLevel  int           `help:"Level of zstd where a put names none, 1 to 22." default:"1"`
+	Encode     string        `help:"When batches of puts that do not say are encoded: now, or deferred (after the put is answered, while there is nothing else to do)." enum:"now,deferred" default:"now"`
 	Wire       string        `help:"Form of reads that name none: auto (stored bytes to Arrow C++, plain to others), none (plain) or stored." enum:"auto,none,stored" default:"auto"`
 	MaxMessage sizeFlag      `help:"Largest message to receive, as 64MiB; not more than the memory. Default: 256MiB, or the memory if that is less." placeholder:"SIZE"`
 	Memory     sizeFlag      `help:"Budget of the data's memory, as 4GiB: datasets, running puts and what reads decode. 0 is no limit." default:"4GiB" placeholder:"SIZE"`
@@ -118,7 +120,7 @@ func (c *serveCmd) catalogOptions(keeper *flight.Durable) catalog.Options {
 func (c *serveCmd) flightOptions(log *zap.Logger) flight.Options {
 	codec, _ := compress.ParseCodec(c.Codec) // kong's enum lets none but codecs through
 	return flight.Options{
-		Codec: codec, Wire: flight.Wire(c.Wire), MaxReceive: int(c.MaxMessage), MessageWait: orNone(c.PutWait), LeaseTime: orNone(c.Lease),
+		Codec: codec, Encode: descriptors.Encode(c.Encode), Wire: flight.Wire(c.Wire), MaxReceive: int(c.MaxMessage), MessageWait: orNone(c.PutWait), LeaseTime: orNone(c.Lease),
 		Eviction: c.eviction(), Compact: flight.Compaction(c.Compact), Log: log,
 	}
 }
