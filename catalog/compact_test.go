@@ -380,6 +380,23 @@ func concurrentCompactions(t *testing.T, durable *bool) {
 		now.Release()
 		return nil
 	}
+	recodeOnce := func(i int) error {
+		g, err := c.Current("d")
+		if err != nil {
+			return nil
+		}
+		defer g.Release()
+		at := i % len(g.Batches)
+		fake, x := change(t, g, at, at+1, i)
+		note(fake)
+		now, err := c.Recode(t.Context(), g, []Change{x})
+		if err != nil {
+			fake.Release()
+			return err
+		}
+		now.Release()
+		return nil
+	}
 	var work sync.WaitGroup
 	for _, f := range []func(int){appendOne, appendOne, read, read} {
 		work.Go(func() {
@@ -388,10 +405,10 @@ func concurrentCompactions(t *testing.T, durable *bool) {
 			}
 		})
 	}
-	for range 2 {
+	for _, f := range []func(int) error{compactOnce, compactOnce, recodeOnce} {
 		work.Go(func() {
 			for i := range 100 {
-				if err := compactOnce(i); err != nil && !errors.Is(err, ErrConflict) {
+				if err := f(i); err != nil && !errors.Is(err, ErrConflict) {
 					t.Error(err)
 				}
 			}

@@ -85,6 +85,67 @@ func (m *lifetimes) compact() {
 	m.sized(now, d.batches)
 }
 
+// recode replaces batches of a generation that is held by as many with their rows and dictionaries. Leases on it go over.
+func (m *lifetimes) recode() {
+	if len(m.held) == 0 {
+		return
+	}
+	h := m.held[m.one(len(m.held))]
+	var changes []Change
+	var made []*fakeBatch
+	list := slices.Clone(h.batches)
+	for i, old := range h.batches {
+		if m.one(2) == 0 {
+			continue
+		}
+		b := newBatch(m.t, m.schema, len(m.all))
+		m.all = append(m.all, b)
+		b.rows, b.dictionaries, b.large = old.rows, old.dictionaries, old.large
+		list[i], made = b, append(made, b)
+		if n := len(changes); n > 0 && changes[n-1].Last == i && m.one(2) == 0 {
+			changes[n-1] = Change{changes[n-1].First, i + 1, append(changes[n-1].Batches, b)}
+			continue
+		}
+		changes = append(changes, Change{i, i + 1, []Batch{b}})
+	}
+	if len(changes) == 0 {
+		return
+	}
+	now, err := m.c.Recode(context.Background(), h.g, changes)
+	d := m.live(h.g.Dataset)
+	newest := d != nil && d.epoch == h.epoch
+	if (err == nil) != newest || err != nil && !errors.Is(err, ErrConflict) || m.c.Newest(h.g) {
+		m.t.Fatalf("recode: %v, of the newest layout: %t", err, newest)
+	}
+	if err != nil {
+		for _, b := range made {
+			b.Release()
+		}
+		return
+	}
+	defer now.Release()
+	was := d.epoch
+	d.batches = append(list, d.batches[len(h.batches):]...)
+	m.epoch++
+	d.epoch = m.epoch
+	for i := range m.leases {
+		if l := &m.leases[i]; l.generation == now.ID && l.epoch == was {
+			l.batches, l.epoch = d.batches, d.epoch
+		}
+	}
+	if now.Layout != h.g.Layout && now.ID == h.g.ID || !m.c.Newest(now) {
+		m.t.Fatalf("layout %d became %d", h.g.Layout, now.Layout)
+	}
+	m.sized(now, d.batches)
+}
+
+func idsOf(batches []*fakeBatch) (out []int) {
+	for _, b := range batches {
+		out = append(out, b.id)
+	}
+	return out
+}
+
 // sized checks a generation's totals.
 func (m *lifetimes) sized(g *Generation, batches []*fakeBatch) {
 	var list []Batch

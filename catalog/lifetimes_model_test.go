@@ -30,7 +30,7 @@ type lifetimes struct {
 }
 
 type modelDataset struct {
-	epoch   int // another after each replacement and each compaction
+	epoch   int // another after each replacement, each compaction and each recoding
 	batches []*fakeBatch
 	expires time.Time
 }
@@ -39,6 +39,7 @@ type modelLease struct {
 	Lease
 	generation string
 	layout     uint64
+	epoch      int
 	batches    []*fakeBatch
 }
 
@@ -118,7 +119,7 @@ func (m *lifetimes) put() {
 func (m *lifetimes) lease() {
 	if len(m.held) > 0 && m.one(3) == 0 {
 		h := m.held[m.one(len(m.held))]
-		m.leased(h.g, h.batches)
+		m.leased(h.g, h.epoch, h.batches)
 		return
 	}
 	name := m.name()
@@ -131,10 +132,10 @@ func (m *lifetimes) lease() {
 		return
 	}
 	defer g.Release()
-	m.leased(g, d.batches)
+	m.leased(g, d.epoch, d.batches)
 }
 
-func (m *lifetimes) leased(g *Generation, batches []*fakeBatch) {
+func (m *lifetimes) leased(g *Generation, epoch int, batches []*fakeBatch) {
 	_, before := m.c.Leases()
 	more := g.lineage.more(g)
 	l, ok := m.c.Lease(g, time.Duration(rapid.IntRange(1, 3).Draw(m.t, "period"))*time.Second)
@@ -144,7 +145,7 @@ func (m *lifetimes) leased(g *Generation, batches []*fakeBatch) {
 	if _, after := m.c.Leases(); after-before != more {
 		m.t.Fatalf("a lease keeps %d bytes more, said to be %d", after-before, more)
 	}
-	m.leases = append(m.leases, modelLease{l, g.ID, g.Layout, batches})
+	m.leases = append(m.leases, modelLease{l, g.ID, g.Layout, epoch, batches})
 }
 
 // one draws the place of one of n, of which there is at least one.
@@ -264,16 +265,16 @@ func (m *lifetimes) check(*rapid.T) {
 		if err != nil {
 			m.t.Fatal(err)
 		}
-		keep(fmt.Sprint(g.ID, g.Layout), d.batches)
+		keep(fmt.Sprint(g.ID, d.epoch), d.batches)
 		g.Release()
 	}
 	for _, h := range m.held {
-		keep(fmt.Sprint(h.g.ID, h.g.Layout), h.batches)
+		keep(fmt.Sprint(h.g.ID, h.epoch), h.batches)
 	}
 	for _, l := range m.leases {
-		keep(fmt.Sprint(l.generation, l.layout), l.batches)
+		keep(fmt.Sprint(l.generation, l.epoch), l.batches)
 		g, err := m.c.Leased(l.ID, l.generation)
-		if err != nil || g.Layout != l.layout || len(g.Batches) != len(l.batches) {
+		if err != nil || g.Layout != l.layout || !slices.Equal(ids(g), idsOf(l.batches)) {
 			m.t.Fatalf("leased: %v", err)
 		}
 		g.Release()
@@ -331,7 +332,7 @@ func TestLifetimesModel(t *testing.T) {
 			return func(t *rapid.T) { m.t = t; f() }
 		}
 		t.Repeat(map[string]func(*rapid.T){
-			"": m.check, "hold": step(m.hold), "let go": step(m.letGo), "compact": step(m.compact), "put": step(m.put), "lease": step(m.lease), "renew": step(m.renew), "cancel": step(m.cancel),
+			"": m.check, "hold": step(m.hold), "let go": step(m.letGo), "compact": step(m.compact), "recode": step(m.recode), "put": step(m.put), "lease": step(m.lease), "renew": step(m.renew), "cancel": step(m.cancel),
 			"begin": step(m.begin), "stage": step(m.stage), "commit": step(m.commit), "tick": step(m.tick),
 			"drop": step(func() {
 				name := m.name()
