@@ -112,6 +112,14 @@ func TestDeferred(t *testing.T) {
 				}
 				spillAll(t, s, schema, list)
 				check(list)
+				needed := map[string]bool{}
+				for _, b := range list {
+					needed[b.place.Load().file.name] = true
+				}
+				// A restart is told here by a copy of the files, and known dictionaries stay in the first.
+				if left := names(t, s.opts.Dir); len(left) != len(needed) && from != "a restart" {
+					t.Errorf("files %v, needed are %v", left, needed)
+				}
 				releaseAll(list)
 				noDictionaries(t, s)
 			})

@@ -6,7 +6,7 @@
 // buffers, variadic counts, rows, codec) and a body whose buffers are compressed one by one. [Ingest] makes such
 // batches out of what a client sends: it checks, cuts, joins and encodes. [Reader] makes messages out of them: a new
 // header, and the stored byte ranges of the chosen columns. [Joiner] makes fewer and larger batches out of many small ones
-// that are stored already. FORMAT.md says every byte.
+// that are stored already, and [Store.Encode] encoded ones out of those whose put deferred it. FORMAT.md says every byte.
 //
 // # Invariants
 //

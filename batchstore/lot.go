@@ -117,7 +117,7 @@ func (l *lot) writeAlone(m lender) error {
 	return nil
 }
 
-// settle gives batches, and their dictionaries where those have none yet, their places in a file.
+// settle gives batches and their dictionaries their places in a file.
 func (l *lot) settle(file *segment.File, batches []*Batch, dicts []*Dictionary) {
 	f := &segmentFile{File: file, files: l.files, name: filepath.Base(file.Path()), bytes: file.Size()}
 	l.files.taken(0, 1)
@@ -130,8 +130,10 @@ func (l *lot) settle(file *segment.File, batches []*Batch, dicts []*Dictionary) 
 		}
 	}
 	for i, d := range dicts {
-		if d.values.place.Load() == nil {
-			d.values.moveTo(&place{file: f, index: i, dictionary: true})
+		first := d.values.place.Load() == nil
+		// Also where it has a place: else a file whose batches are gone, as others took their places, would stay for it.
+		d.values.moveTo(&place{file: f, index: i, dictionary: true})
+		if first {
 			l.files.came(d.values)
 		}
 	}

@@ -13,7 +13,7 @@
 //
 //   - A [Generation] never changes once it has been published, and its id is never used twice: it is a random instance
 //     id and a counter. A compaction publishes another layout of it, under the same id: the same rows in other batches.
-//     Who holds a layout goes on with it.
+//     Who holds a layout goes on with it. To recode is the same where batches differ in bytes only; then leases go over too.
 //   - A generation's totals are those of its batches; they are added up at commit, so that reading them costs the same
 //     for one batch and for ten thousand.
 //   - Generations share batches: an append makes a new list, not new bytes. A batch is retained once by each generation

@@ -113,6 +113,8 @@ class Writer:
             keys["codec"] = self.rng.choice(CODECS)
         if self.rng.random() < 0.3:
             keys["ttl"] = 3600
+        if self.compacts and self.rng.random() < 0.5:
+            keys["encode"] = "deferred"
         return keys
 
     def _pinned(self) -> bool:

@@ -12,7 +12,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -110,6 +110,14 @@ class Server:
     def client(self) -> Client:
         """A new connection. The caller closes it."""
         return Client(self.address)
+
+
+def wait(done: Callable[[], bool], seconds: float = 30) -> None:
+    """Waits for what the server does by itself."""
+    deadline = time.monotonic() + seconds
+    while not done():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.01)
 
 
 def command_of(dataset: str, **keys: Any) -> bytes:
