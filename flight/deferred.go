@@ -83,16 +83,10 @@ func (e *encoder) encode(ctx context.Context, dataset string) {
 // step encodes some batches of a generation and publishes them, as many as were made. More tells that others may be left. An
 // error may come beside what was published.
 func (e *encoder) step(ctx context.Context, g *catalog.Generation) (made int, more bool, err error) {
-	store, c, turn := e.server.store, e.server.catalog, e.server.compactor.turn
+	store, c := e.server.store, e.server.catalog
 	at := deferred(g, store.EncodeBytes())
 	if len(at) == 0 {
 		return 0, false, nil
-	}
-	select {
-	case turn <- struct{}{}:
-		defer func() { <-turn }()
-	case <-ctx.Done():
-		return 0, false, context.Cause(ctx)
 	}
 	batches := make([]*batchstore.Batch, len(at))
 	for i, k := range at {
@@ -117,8 +111,7 @@ func (e *encoder) step(ctx context.Context, g *catalog.Generation) (made int, mo
 	if made == 0 {
 		return 0, true, err
 	}
-	now, failed := c.Recode(ctx, g, changes)
-	if failed != nil {
+	if failed := e.publish(ctx, g, changes); failed != nil {
 		for _, b := range encoded {
 			if b != nil {
 				b.Release()
@@ -126,13 +119,29 @@ func (e *encoder) step(ctx context.Context, g *catalog.Generation) (made int, mo
 		}
 		return 0, true, failed
 	}
-	now.Release()
 	e.server.stats.both(g.Dataset, func(n *counts) {
 		n.bytesEncoded.Add(plain)
 		n.batchesDeferred.Add(int64(made))
 		n.bytesDeferred.Add(plain)
 	})
 	return made, true, err
+}
+
+// publish puts encoded batches in their places, when no compaction is under way: that would have worked in vain. Encoding
+// itself does not wait for its turn, nor has compactions wait, as it may go on for as long as workers are busy.
+func (e *encoder) publish(ctx context.Context, g *catalog.Generation, changes []catalog.Change) error {
+	turn := e.server.compactor.turn
+	select {
+	case turn <- struct{}{}:
+		defer func() { <-turn }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	now, err := e.server.catalog.Recode(ctx, g, changes)
+	if err == nil {
+		now.Release()
+	}
+	return err
 }
 
 // deferred are the places of the first deferred batches of a generation, of about so many stored bytes together.
