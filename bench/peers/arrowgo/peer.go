@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"strings"
 	"sync"
 
@@ -42,14 +43,29 @@ func (p *peer) find(name string) (table, error) {
 
 func nameOf(d *flight.FlightDescriptor) string { return strings.Join(d.GetPath(), "/") }
 
-// DoPut keeps the batches of the stream under the path of its descriptor.
+// target is the name that a put is for, and whether it adds to what is there.
+func target(d *flight.FlightDescriptor) (name string, appends bool, err error) {
+	if len(d.GetCmd()) == 0 {
+		return nameOf(d), false, nil
+	}
+	var command struct{ Dataset string }
+	if err := json.Unmarshal(d.GetCmd(), &command); err != nil {
+		return "", false, status.Errorf(codes.InvalidArgument, "the command is not the expected JSON object: %v", err)
+	}
+	return command.Dataset, true, nil
+}
+
+// DoPut keeps the batches of the stream under the name of its descriptor. A path replaces, a command appends.
 func (p *peer) DoPut(stream flight.FlightService_DoPutServer) error {
 	reader, err := flight.NewRecordReader(stream)
 	if err != nil {
 		return err
 	}
 	defer reader.Release()
-	name := nameOf(reader.LatestFlightDescriptor())
+	name, appends, err := target(reader.LatestFlightDescriptor())
+	if err != nil {
+		return err
+	}
 	t := table{schema: reader.Schema()}
 	for reader.Next() {
 		batch := reader.RecordBatch()
@@ -65,6 +81,12 @@ func (p *peer) DoPut(stream flight.FlightService_DoPutServer) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if before, ok := p.tables[name]; ok && appends {
+		// Readers hold shorter slices of the same array, which never see what is written behind their end.
+		t.batches = append(before.batches, t.batches...)
+		t.rows += before.rows
+		t.bytes += before.bytes
+	}
 	p.tables[name] = t
 	return nil
 }
@@ -131,6 +153,10 @@ func (p *peer) GetFlightInfo(_ context.Context, d *flight.FlightDescriptor) (*fl
 	if err != nil {
 		return nil, err
 	}
+	return info(d, name, t)
+}
+
+func info(d *flight.FlightDescriptor, name string, t table) (*flight.FlightInfo, error) {
 	ticket, err := json.Marshal(map[string]string{"dataset": name})
 	if err != nil {
 		return nil, err
@@ -142,4 +168,24 @@ func (p *peer) GetFlightInfo(_ context.Context, d *flight.FlightDescriptor) (*fl
 		TotalRecords:     t.rows,
 		TotalBytes:       t.bytes,
 	}, nil
+}
+
+// ListFlights tells of every table whose name begins with the criteria.
+func (p *peer) ListFlights(c *flight.Criteria, stream flight.FlightService_ListFlightsServer) error {
+	p.mu.RLock()
+	tables := maps.Clone(p.tables)
+	p.mu.RUnlock()
+	for name, t := range tables {
+		if !strings.HasPrefix(name, string(c.GetExpression())) {
+			continue
+		}
+		told, err := info(&flight.FlightDescriptor{Type: flight.DescriptorPATH, Path: []string{name}}, name, t)
+		if err != nil {
+			return err
+		}
+		if err := stream.Send(told); err != nil {
+			return err
+		}
+	}
+	return nil
 }
