@@ -128,11 +128,31 @@ GOLANGCI_VERSION := v2.15.0
 bench: build build-bench $(VENV)/.ready ## side by side with its peers; writes bench/RESULTS.md
 	$(VENVPY) bench/run.py $(BENCHFLAGS)
 
+# Builds of the server that leave something out, to weigh it: bench/sections/ablations.py.
+ABLATIONS := nostatistics nocontexts
 .PHONY: build-bench
 build-bench:
 	$(GO) build -o bin/bench-arrowgo ./bench/peers/arrowgo
 	$(GO) build -o bin/bench-drain ./bench/drain
-	$(GO) build -tags nostatistics -o bin/bench-nostatistics ./cmd/flightcache
+	$(GO) build -o bin/bench-callers ./bench/callers
+	$(foreach tag,$(ABLATIONS),$(GO) build -tags $(tag) -o bin/bench-$(tag) ./cmd/flightcache &&) true
+
+# make bench-compare BASE=v1.0 BENCHPACKAGES=./arrowipc/... BENCHCOUNT=10
+BENCHPACKAGES ?= ./...
+BENCHMATCH    ?= .
+BENCHCOUNT    ?= 6
+BENCHTIME     ?= 0.2s
+.PHONY: bench-compare
+bench-compare: .tools/benchstat ## Go benchmarks of the revision BASE and of this folder, compared
+	@test -n "$(BASE)" || { echo "give the revision to compare with: make bench-compare BASE=main"; exit 2; }
+	GO="$(GO)" bench/compare.sh "$(BASE)" "$(BENCHPACKAGES)" "$(BENCHMATCH)" $(BENCHCOUNT) $(BENCHTIME)
+
+BENCHSTAT_VERSION := v0.0.0-20260908200009-22c9c6c9d4da
+.tools/benchstat: .tools/benchstat-$(BENCHSTAT_VERSION)
+	ln -sf benchstat-$(BENCHSTAT_VERSION) $@
+.tools/benchstat-$(BENCHSTAT_VERSION):
+	GOBIN=$(TOOLS) GOFLAGS= $(GO) install golang.org/x/perf/cmd/benchstat@$(BENCHSTAT_VERSION)
+	mv .tools/benchstat $@
 
 ## Setting up
 

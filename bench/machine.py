@@ -15,12 +15,21 @@ def cpu_seconds(pid: int) -> float:
     return time.clock_gettime((~pid << 3) | 2)
 
 
-def rss_mib(pid: int) -> float:
-    """A process's resident memory."""
+def _status_mib(pid: int, key: str) -> float:
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith("VmRSS:"):
+        if line.startswith(key):
             return int(line.split()[1]) / 1024
     raise ProcessLookupError(f"process {pid} has ended")
+
+
+def rss_mib(pid: int) -> float:
+    """A process's resident memory."""
+    return _status_mib(pid, "VmRSS:")
+
+
+def peak_mib(pid: int) -> float:
+    """The most resident memory that a process has had."""
+    return _status_mib(pid, "VmHWM:")
 
 
 def facts() -> str:

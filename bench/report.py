@@ -1,16 +1,14 @@
-"""The results as a Markdown table with targets, and as a picture."""
+"""The results as Markdown: the targets first, then each section with its ratios to the peer."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from pathlib import Path
+import re
+from dataclasses import dataclass, field
 
-import matplotlib as mpl
+from rounds import Figure, Figures
 
-mpl.use("Agg")
-import matplotlib.pyplot as plt
-
-from rounds import Figure
+PEER = "pyarrow"
+"""The contender that others are compared with, where it takes part."""
 
 
 @dataclass
@@ -19,7 +17,7 @@ class Row:
 
     what: str
     value: float
-    target: float | None
+    target: float | None = None
     unit: str = "x"
     measured: str = ""
     at_least: bool = False
@@ -32,8 +30,8 @@ class Row:
 
     def cells(self) -> list[str]:
         sign = "≥" if self.at_least else "≤"
-        unit = {"MiB": " MiB", "%": " %"}.get(self.unit, "x")
-        digits = 2 if unit == "x" else 1
+        unit = "x" if self.unit == "x" else f" {self.unit}"
+        digits = 2 if self.unit in ("x", "ms") else 1
         return [
             self.what,
             self.measured,
@@ -43,63 +41,84 @@ class Row:
         ]
 
 
-def _table(head: list[str], lines: list[list[str]]) -> str:
+@dataclass
+class Section:
+    """One part of the run: what is done, its figures, and the rows made of them. ``resident`` is by server, in MiB."""
+
+    title: str
+    about: str
+    figures: Figures = field(default_factory=dict)
+    rows: list[Row] = field(default_factory=list)
+    resident: dict[str, tuple[float, float]] = field(default_factory=dict)
+
+    @property
+    def picture(self) -> str:
+        """The file name of its plot."""
+        return re.sub("[^a-z0-9]+", "-", self.title.lower()).strip("-") + ".png"
+
+    def ratio(
+        self, kind: str, name: str, target: float | None = None, cpu: bool = False, peer: str = PEER, prefix: str = ""
+    ) -> None:
+        """Adds a row: the time, or the server's CPU time, of one contender against another's."""
+        ours, theirs = self.figures[kind][name], self.figures[kind][peer]
+        a, b = (ours.cpu_seconds, theirs.cpu_seconds) if cpu else (ours.seconds, theirs.seconds)
+        what = f"{prefix}{kind}, {name.removeprefix('flightcache ')}: {'server CPU' if cpu else 'time'} against {peer}"
+        self.rows.append(Row(what, a / b, target, measured=f"{1e3 * a:.2f} ms / {1e3 * b:.2f} ms"))
+
+
+def table(head: list[str], lines: list[list[str]]) -> str:
+    """A table in Markdown."""
     rule = ["---"] * len(head)
     return "\n".join("| " + " | ".join(cells) + " |" for cells in [head, rule, *lines])
 
 
-def figures_table(figures: dict[str, dict[str, Figure]]) -> str:
-    """Every figure, one line for each kind of work and server."""
-    lines = [
-        [kind, name, f"{1e3 * f.seconds:.2f}", f"{1e3 * min(f.wall):.2f}", f"{1e3 * f.cpu_seconds:.2f}"]
-        for kind, by_name in figures.items()
-        for name, f in by_name.items()
-    ]
-    return _table(["work", "server", "time, median ms", "time, least ms", "server CPU, median ms"], lines)
+def _over(a: float, b: float | None) -> str:
+    return f"{a / b:.2f}x" if b else ""
 
 
-def markdown(rows: list[Row], figures: dict[str, dict[str, Figure]], facts: str, how: str) -> str:
-    """The whole report."""
-    targets = _table(["work", "measured", "value", "target", ""], [row.cells() for row in rows])
-    return f"""# Side by side
+def figures_table(figures: Figures) -> str:
+    """Every figure, one line for each kind of work and contender, ratios to the peer first."""
+    lines = []
+    for kind, by_name in figures.items():
+        peer: Figure | None = by_name.get(PEER)
+        for name, f in by_name.items():
+            alone = f is peer or peer is None
+            lines.append(
+                [
+                    kind,
+                    name,
+                    "" if alone else _over(f.seconds, peer.seconds),
+                    "" if alone else _over(f.cpu_seconds, peer.cpu_seconds),
+                    f"{1e3 * f.seconds:.2f}",
+                    f"{1e3 * min(f.wall):.2f}",
+                    f"{1e3 * f.cpu_seconds:.2f}",
+                    "" if f.wire is None else f"{f.wire / 2**20:.2f}",
+                ]
+            )
+    head = ["work", "contender", "time ratio", "CPU ratio", "time ms", "least ms", "server CPU ms", "sent MiB"]
+    return table(head, lines)
 
-{how}
 
-Machine: {facts}.
+def _section(section: Section, plots: str) -> str:
+    parts = [f"## {section.title}", section.about]
+    if section.figures:
+        parts.append(f"![{section.title}]({plots}/{section.picture})")
+    if rows := [row.cells()[:3] for row in section.rows if row.target is None]:
+        parts.append(table(["work", "measured", "value"], rows))
+    if section.figures:
+        parts.append(figures_table(section.figures))
+    if section.resident:
+        lines = [[name, f"{now:.0f}", f"{peak:.0f}"] for name, (now, peak) in section.resident.items()]
+        parts.append(table(["server", "resident MiB at the end", "at most"], lines))
+    return "\n\n".join(parts)
 
-## Against the targets
 
-{targets}
-
-## Every figure
-
-![Time and server CPU of each kind of work](results.png)
-
-{figures_table(figures)}
-"""
-
-
-def plot(figures: dict[str, dict[str, Figure]], path: Path) -> None:
-    """Two panels, time and server CPU, with a group of bars for each kind of work."""
-    names = list(dict.fromkeys(name for by_name in figures.values() for name in by_name))
-    kinds = list(figures)
-    height = 0.8 / len(names)
-    canvas, panels = plt.subplots(1, 2, figsize=(12, 1 + 0.28 * len(kinds) * len(names)), sharey=True)
-    for panel, title in zip(panels, ["time of one call, ms", "server CPU of one call, ms"], strict=True):
-        for i, name in enumerate(names):
-            places, values = [], []
-            for k, kind in enumerate(kinds):
-                if figure := figures[kind].get(name):
-                    places.append(k + (i - (len(names) - 1) / 2) * height)
-                    values.append(1e3 * (figure.seconds if panel is panels[0] else figure.cpu_seconds))
-            bars = panel.barh(places, values, height, label=name)
-            panel.bar_label(bars, fmt="%.3g", padding=2, fontsize=7)
-        panel.set_xscale("log")
-        panel.set_title(title)
-        panel.set_yticks(range(len(kinds)), kinds)
-        panel.spines[["top", "right"]].set_visible(False)
-        panel.margins(x=0.15)
-    panels[0].invert_yaxis()
-    panels[1].legend(fontsize=8)
-    canvas.tight_layout()
-    canvas.savefig(path, dpi=110)
+def markdown(sections: list[Section], facts: str, how: str, limits: str, plots: str) -> str:
+    """The whole report; ``limits`` says what stops a target that is missed."""
+    targets = [row.cells() for section in sections for row in section.rows if row.target is not None]
+    parts = ["# Side by side", how, f"Machine: {facts}.", "## Against the targets"]
+    parts.append(table(["work", "measured", "value", "target", ""], targets))
+    parts.append(f"![Every value over its target]({plots}/targets.png)")
+    if limits:
+        parts.append(limits.strip())
+    return "\n\n".join([*parts, *(_section(s, plots) for s in sections)]) + "\n"

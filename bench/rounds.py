@@ -17,10 +17,16 @@ from machine import cpu_seconds
 
 @dataclass
 class Figure:
-    """The samples of one kind of work by one contender: wall and server CPU seconds of one call."""
+    """The samples of one kind of work by one contender: wall and server CPU seconds of one call.
+
+    ``settle`` has the seconds that what comes after the answer took, where there is such a thing; its CPU is in
+    ``cpu``. ``wire`` are the bytes of the messages that the server sends, gRPC's framing apart; None: not measured.
+    """
 
     wall: list[float] = field(default_factory=list)
     cpu: list[float] = field(default_factory=list)
+    settle: list[float] = field(default_factory=list)
+    wire: int | None = None
 
     @property
     def seconds(self) -> float:
@@ -30,31 +36,69 @@ class Figure:
     def cpu_seconds(self) -> float:
         return statistics.median(self.cpu)
 
+    @property
+    def settle_seconds(self) -> float:
+        return statistics.median(self.settle)
+
+
+Figures = dict[str, dict[str, Figure]]
+"""By kind of work, then by contender."""
+
 
 @dataclass
 class Work:
-    """What one contender does in a round: ``call``, ``repeat`` times; ``pid`` is whose CPU time is read."""
+    """What one contender does in a round: ``call``, ``repeat`` times; ``pid`` is whose CPU time is read.
+
+    A call that is timed by somebody else, such as a client process with a clock of its own, gives a float: these are
+    then the seconds, and ``want`` is None. ``before`` and ``after`` run outside the clock; ``after`` waits for what the
+    server goes on with, so its CPU counts.
+    """
 
     name: str
     pid: int
     call: Callable[[], object]
-    want: object
+    want: object = None
     repeat: int = 1
+    before: Callable[[], object] | None = None
+    after: Callable[[], object] | None = None
+
+    def once(self) -> tuple[float, float, float | None]:
+        """Wall and CPU seconds of a call, and the seconds that ``after`` took."""
+        wall = cpu = 0.0
+        settle = None
+        for _ in range(self.repeat):
+            if self.before:
+                self.before()
+            cpu_before, start = cpu_seconds(self.pid), time.perf_counter()
+            result = self.call()
+            end = time.perf_counter()
+            if isinstance(result, float):
+                wall += result
+            elif result != self.want:
+                raise AssertionError(f"{self.name} gave {result}, not {self.want}")
+            else:
+                wall += end - start
+            if self.after:
+                self.after()
+                settle = (settle or 0) + time.perf_counter() - end
+            cpu += cpu_seconds(self.pid) - cpu_before
+        n = self.repeat
+        return wall / n, cpu / n, None if settle is None else settle / n
 
 
-def interleave(works: list[Work], rounds: int) -> dict[str, Figure]:
-    """Measures all works over ``rounds`` rounds, after one that does not count. A wrong result ends the run."""
+def interleave(works: list[Work], rounds: int, warm: bool = True) -> dict[str, Figure]:
+    """Measures all works over ``rounds`` rounds, after one that does not count. A wrong result ends the run.
+
+    Without ``warm`` the first round counts too: for work that cannot be done once more, or takes too long for it.
+    """
     figures = {work.name: Figure() for work in works}
-    for turn in range(-1, rounds):
+    for turn in range(-1 if warm else 0, rounds):
         for work in works if turn % 2 == 0 else works[::-1]:
             gc.collect()
-            cpu, wall = cpu_seconds(work.pid), time.perf_counter()
-            for _ in range(work.repeat):
-                result = work.call()
-            wall, cpu = time.perf_counter() - wall, cpu_seconds(work.pid) - cpu
-            if result != work.want:
-                raise AssertionError(f"{work.name} gave {result}, not {work.want}")
+            wall, cpu, settle = work.once()
             if turn >= 0:
-                figures[work.name].wall.append(wall / work.repeat)
-                figures[work.name].cpu.append(cpu / work.repeat)
+                figures[work.name].wall.append(wall)
+                figures[work.name].cpu.append(cpu)
+                if settle is not None:
+                    figures[work.name].settle.append(settle)
     return figures

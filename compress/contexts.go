@@ -18,7 +18,7 @@ type contexts[T any] struct {
 }
 
 func newContexts[T any](n int, keep bool, create func() (T, error), destroy func(T)) *contexts[T] {
-	return &contexts[T]{slots: make(chan struct{}, n), make: create, destroy: destroy, keep: keep}
+	return &contexts[T]{slots: make(chan struct{}, n), make: create, destroy: destroy, keep: keep && keepingContexts}
 }
 
 // get waits for a slot and returns an idle context, or a new one. On success the caller owes one put.

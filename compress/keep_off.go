@@ -1,0 +1,5 @@
+//go:build nocontexts
+
+package compress
+
+const keepingContexts = false
