@@ -97,3 +97,33 @@ func BenchmarkBindIn10000(b *testing.B) {
 		p.Evaluator()
 	}
 }
+
+// BenchmarkJudge asks the statistics of one batch: a filtered plan does it once for each.
+func BenchmarkJudge(b *testing.B) {
+	schema := schemaOf([]arrowipc.Type{benchInt64, benchText})
+	text := Column{Path: []string{"b"}}
+	stats := []statistics.Column{
+		{Rows: 65_536, HasMin: true, HasMax: true, MinExact: true, MaxExact: true, Min: statistics.Int(0), Max: statistics.Int(65_535)},
+		{Rows: 65_536, Nulls: 9, HasMin: true, HasMax: true, MinExact: true, MaxExact: true, Min: statistics.TextValue("a"), Max: statistics.TextValue("z")},
+	}
+	list := make([]Literal, 10_000)
+	for i := range list {
+		list[i] = Int(int64(i) * 1_000_003)
+	}
+	for name, e := range map[string]Expr{
+		"range": And{[]Expr{Compare{GreaterEqual, benchColumn, Int(20_000)}, Compare{Less, benchColumn, Int(40_000)}}},
+		"text":  Compare{Equal, text, String("m")},
+		"in":    In{benchColumn, list},
+	} {
+		p, err := Bind(e, InSchema(schema))
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				p.Judge(func(i int) *statistics.Column { return &stats[i] })
+			}
+		})
+	}
+}

@@ -1,0 +1,29 @@
+package compress
+
+import "testing"
+
+// Once a context has been made, a buffer is encoded and decoded without any allocation.
+func TestSteadyStateAllocatesNothing(t *testing.T) {
+	for _, w := range []way{{LZ4, 0}, {Zstd, 1}, {Zstd, 3}} {
+		for _, n := range []int{1000, 256 << 10} {
+			p := newPool(t, Options{})
+			src := text(n)
+			dst, plain := make([]byte, 0, Bound(n)), make([]byte, n)
+			var stored []byte
+			encode := func() { stored = mustAppend(t, p, dst, src, w) }
+			decode := func() {
+				if err := p.Decode(plain, stored, w.codec); err != nil {
+					t.Fatal(err)
+				}
+			}
+			encode()
+			decode()
+			if got := testing.AllocsPerRun(20, encode); got != 0 {
+				t.Errorf("%v, %d bytes: %v allocations to encode", w, n, got)
+			}
+			if got := testing.AllocsPerRun(20, decode); got != 0 {
+				t.Errorf("%v, %d bytes: %v allocations to decode", w, n, got)
+			}
+		}
+	}
+}
