@@ -125,6 +125,15 @@ def command_of(dataset: str, **keys: Any) -> bytes:
     return json.dumps({"dataset": dataset, **keys}).encode()
 
 
+def _message(number: int, payload: bytes) -> bytes:
+    """A protobuf message whose only field is another message."""
+    out, size = bytearray([number << 3 | 2]), len(payload)
+    while size > 0x7F:
+        out.append(size & 0x7F | 0x80)
+        size >>= 7
+    return bytes([*out, size]) + payload
+
+
 def chunked(table: pa.Table, rows: int | None) -> pa.Table:
     """``table`` in batches of ``rows`` rows; None for one batch of everything."""
     whole = table.combine_chunks()
@@ -196,6 +205,21 @@ class Client:
         if len(results) != 1:
             raise AssertionError(f"the action {name} gave {len(results)} results; one is promised")
         return json.loads(results[0].body.to_pybytes())
+
+    def _flights_own(self, name: str, message: bytes) -> bytes:
+        """One of Flight's own actions, which pyarrow has no method for: the request's only field is a message."""
+        (result,) = self.flight.do_action(fl.Action(name, _message(1, message)))
+        return result.body.to_pybytes()
+
+    def renew(self, endpoint: fl.FlightEndpoint) -> fl.FlightEndpoint:
+        return fl.FlightEndpoint.deserialize(self._flights_own("RenewFlightEndpoint", endpoint.serialize()))
+
+    def cancel(self, info: fl.FlightInfo) -> int:
+        """Ends the lease of ``info``; gives the status that CancelFlightInfo answers with."""
+        key, status = self._flights_own("CancelFlightInfo", info.serialize())
+        if key != 1 << 3:
+            raise AssertionError(f"the answer to CancelFlightInfo begins with {key}")
+        return status
 
     def describe(self, dataset: str) -> dict[str, Any]:
         return self.action("describe", dataset=dataset)

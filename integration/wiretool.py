@@ -47,3 +47,23 @@ def split(encapsulated: pa.Buffer) -> tuple[bytes, bytes]:
     data = encapsulated.to_pybytes()
     length = int.from_bytes(data[4:8], "little")
     return data[8 : 8 + length], data[8 + length :]
+
+
+def stream(data: pa.Table, **options: Any) -> list[dict[str, Any]]:
+    """The messages of ``data`` for ``put`` in pyarrow's order: the schema, then each batch after its dictionaries.
+
+    ``options`` are those of ``IpcWriteOptions``.
+    """
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, data.schema, options=pa.ipc.IpcWriteOptions(**options)) as writer:
+        writer.write_table(data)
+    made = []
+    for m in pa.ipc.MessageReader.open_stream(sink.getvalue()):
+        made.append(message(m.metadata.to_pybytes(), m.body.to_pybytes() if m.body is not None else b""))
+    return made
+
+
+def described(messages: list[dict[str, Any]], **descriptor: Any) -> list[dict[str, Any]]:
+    """The same messages, the first with a descriptor: a ``path`` or a ``command``, as ``message`` takes them."""
+    first = {**messages[0], **{k: v for k, v in message(**descriptor).items() if k in descriptor}}
+    return [first, *messages[1:]]

@@ -35,7 +35,10 @@ func put(client flight.Client, place []string, t *table) error {
 			return err
 		}
 	}
-	if err := errors.Join(w.Close(), stream.CloseSend()); err != nil {
+	if err := w.Close(); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	if err := stream.CloseSend(); err != nil {
 		return err
 	}
 	return drain(stream)

@@ -25,32 +25,6 @@ def short() -> Iterator[Client]:
         yield connected
 
 
-def _field(number: int, payload: bytes) -> bytes:
-    """One length-delimited field of a protobuf message."""
-    out, size = bytearray([number << 3 | 2]), len(payload)
-    while size > 0x7F:
-        out.append(size & 0x7F | 0x80)
-        size >>= 7
-    return bytes([*out, size]) + payload
-
-
-def _act(client: Client, name: str, message: bytes) -> bytes:
-    """One of Flight's own actions, which pyarrow has no method for: the request's only field is a message."""
-    (result,) = client.flight.do_action(fl.Action(name, _field(1, message)))
-    return result.body.to_pybytes()
-
-
-def renew(client: Client, endpoint: fl.FlightEndpoint) -> fl.FlightEndpoint:
-    return fl.FlightEndpoint.deserialize(_act(client, "RenewFlightEndpoint", endpoint.serialize()))
-
-
-def cancel(client: Client, info: fl.FlightInfo) -> int:
-    """The status that CancelFlightInfo gives."""
-    key, status = _act(client, "CancelFlightInfo", info.serialize())
-    assert key == 1 << 3
-    return status
-
-
 def _read(client: Client, info: fl.FlightInfo) -> pa.Table:
     return pa.concat_tables([client.flight.do_get(e.ticket).read_all() for e in info.endpoints])
 
@@ -76,7 +50,7 @@ def test_tickets_outlive_a_replacement_and_a_drop(client: Client, name: str, key
     assert _read(client, info).equals(want)
     assert client.stats()["leases"] >= 1
     assert client.charged() > charge
-    assert cancel(client, info) == CANCELLED
+    assert client.cancel(info) == CANCELLED
     assert client.settled_charge(charge) == charge
     for e in info.endpoints:
         with pytest.raises(KeyError, match=r"lease of this ticket has ended"):
@@ -89,14 +63,14 @@ def test_each_info_has_a_lease_of_its_own(client: Client, name: str) -> None:
     assert client.describe(name)["leases"] == 2
     client.put(name, OTHER)
     assert client.describe(name)["leased_bytes"] > 0
-    assert cancel(client, first) == CANCELLED
+    assert client.cancel(first) == CANCELLED
     assert client.describe(name)["leases"] == 1
     assert _read(client, second).equals(DATA)
-    renewed = renew(client, second.endpoints[0])
+    renewed = client.renew(second.endpoints[0])
     assert renewed.expiration_time.value >= second.endpoints[0].expiration_time.value
     assert renewed.ticket == second.endpoints[0].ticket
     assert client.flight.do_get(renewed.ticket).read_all().equals(DATA)
-    cancel(client, second)
+    client.cancel(second)
     assert client.describe(name)["leased_bytes"] == 0
 
 
@@ -105,9 +79,9 @@ def test_a_listing_takes_no_lease(client: Client, name: str) -> None:
     (info,) = client.flight.list_flights(name.encode())
     assert info.endpoints[0].expiration_time is None
     assert client.describe(name)["leases"] == 0
-    assert cancel(client, info) == NOT_CANCELLABLE
+    assert client.cancel(info) == NOT_CANCELLABLE
     with pytest.raises(pa.ArrowInvalid, match="no lease"):
-        renew(client, info.endpoints[0])
+        client.renew(info.endpoints[0])
 
 
 def test_leases_end_by_themselves(short: Client) -> None:
@@ -120,7 +94,7 @@ def test_leases_end_by_themselves(short: Client) -> None:
         with pytest.raises(KeyError, match="lease of this ticket has ended"):
             _read(short, info)
         with pytest.raises(KeyError, match="lease has ended"):
-            renew(short, info.endpoints[0])
+            short.renew(info.endpoints[0])
 
 
 def test_the_newest_generation_reads_without_its_lease(short: Client) -> None:

@@ -13,14 +13,15 @@ import (
 
 // message is one line of put's input. Byte fields are base64, as encoding/json has them.
 type message struct {
-	Path    []string `json:"path"`
-	Command []byte   `json:"command"`
-	Header  []byte   `json:"header"`
-	Body    []byte   `json:"body"`
+	Path     []string `json:"path"`
+	Command  []byte   `json:"command"`
+	Header   []byte   `json:"header"`
+	Metadata []byte   `json:"metadata"`
+	Body     []byte   `json:"body"`
 }
 
 func (m message) flightData() *flight.FlightData {
-	data := &flight.FlightData{DataHeader: m.Header, DataBody: m.Body}
+	data := &flight.FlightData{DataHeader: m.Header, AppMetadata: m.Metadata, DataBody: m.Body}
 	switch {
 	case m.Path != nil:
 		data.FlightDescriptor = &flight.FlightDescriptor{Type: flight.DescriptorPATH, Path: m.Path}
