@@ -4,9 +4,11 @@ import (
 	"context"
 	"net"
 	"sync"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/stats"
 	"google.golang.org/grpc/tap"
@@ -29,6 +31,10 @@ const (
 	maxCallHeaders = 64 << 10
 )
 
+// pingInterval is the least time between the pings of a client that keeps its connection alive by them. Clients' own defaults are
+// 10 s and more; gRPC's default for a server, five minutes, and none without a call, would close their connections.
+const pingInterval = time.Second
+
 // transportOptions have gRPC receive through the meter: every connection is a counted one, every call finds its stream, and
 // what was handed over is told.
 func (s *Server) transportOptions() []grpc.ServerOption {
@@ -42,6 +48,8 @@ func (s *Server) transportOptions() []grpc.ServerOption {
 		grpc.InitialConnWindowSize(connectionWindow),
 		grpc.MaxConcurrentStreams(maxStreams),
 		grpc.MaxHeaderListSize(maxCallHeaders),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: pingInterval, PermitWithoutStream: true}),
+		// No connection is closed for its age: that would cut reads that take long.
 	}
 }
 
