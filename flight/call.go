@@ -42,7 +42,8 @@ func callOf(ctx context.Context) *call {
 func (s *Server) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (resp any, err error) {
 	c := &call{}
 	start := time.Now()
-	ctx = context.WithValue(ctx, callKey{}, c)
+	ctx, cancel := beforeDeadline(context.WithValue(ctx, callKey{}, c))
+	defer cancel()
 	defer func() { s.finish(ctx, c, info.FullMethod, start, err) }()
 	defer s.recover(info.FullMethod, &err)
 	resp, err = handler(ctx, req)
@@ -52,13 +53,28 @@ func (s *Server) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo,
 func (s *Server) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) (err error) {
 	c := &call{}
 	start := time.Now()
-	ctx, giveUp := context.WithCancelCause(context.WithValue(ss.Context(), callKey{}, c))
+	ctx, cancel := beforeDeadline(context.WithValue(ss.Context(), callKey{}, c))
+	defer cancel()
+	ctx, giveUp := context.WithCancelCause(ctx)
 	defer giveUp(nil)
 	defer func() { s.finish(ctx, c, info.FullMethod, start, err) }()
 	defer s.recover(info.FullMethod, &err)
 	in := receivingOf(ctx)
 	in.Limit(s.largest(info.FullMethod), giveUp)
 	return toStatus(handler(srv, &callStream{ServerStream: ss, ctx: ctx, call: c, in: in, put: info.FullMethod == methodDoPut}))
+}
+
+// deadlineMargin is the most of a call's time that its handler does not get.
+const deadlineMargin = 100 * time.Millisecond
+
+// beforeDeadline gives a context that ends shortly before the deadline of a call, if it has one: at the deadline itself gRPC
+// resets the stream, and who does not watch the time, as a proxy, would see a cancelled call and not one that took too long.
+func beforeDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return ctx, func() {}
+	}
+	return context.WithDeadline(ctx, deadline.Add(-min(deadlineMargin, time.Until(deadline)/10)))
 }
 
 // recover keeps a handler's panic from ending the process. It is a fault of ours, so the log has its stack; the client

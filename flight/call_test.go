@@ -2,8 +2,11 @@ package flight
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	arrowflight "github.com/apache/arrow-go/v18/arrow/flight"
 	"go.uber.org/zap/zapcore"
@@ -169,4 +172,28 @@ func TestGoneClientsAreNoErrorsOfTheServer(t *testing.T) {
 			})
 		}
 	}
+}
+
+// A handler learns of its call's deadline a little before gRPC resets the stream.
+func TestBeforeDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for given, want := range map[time.Duration]time.Duration{
+			time.Hour: time.Hour - 100*time.Millisecond, time.Second: 900 * time.Millisecond, 10 * time.Millisecond: 9 * time.Millisecond,
+		} {
+			whole, cancel := context.WithTimeout(context.Background(), given)
+			ctx, end := beforeDeadline(whole)
+			start := time.Now()
+			<-ctx.Done()
+			if took := time.Since(start); took != want || !errors.Is(ctx.Err(), context.DeadlineExceeded) || whole.Err() != nil {
+				t.Errorf("%v: the handler's context ended after %v (%v), the call's %v", given, took, ctx.Err(), whole.Err())
+			}
+			end()
+			cancel()
+		}
+		ctx, end := beforeDeadline(context.Background())
+		defer end()
+		if _, has := ctx.Deadline(); has {
+			t.Error("a call without a deadline has one")
+		}
+	})
 }

@@ -1,6 +1,7 @@
 package flight
 
 import (
+	"context"
 	"encoding/json"
 
 	arrowflight "github.com/apache/arrow-go/v18/arrow/flight"
@@ -127,7 +128,11 @@ type batchFacts struct {
 	Rows  int64 `json:"rows"`  // of this message
 }
 
+// send sends one message. A call that has ended sends no more, though gRPC would still take what its windows let through.
 func (g *get) send(out *batchstore.Message) error {
+	if err := context.Cause(g.stream.Context()); err != nil {
+		return err
+	}
 	var app []byte
 	if g.metadata && !out.Dictionary {
 		var err error
