@@ -53,7 +53,7 @@ func receiver(t testing.TB, n int) func() {
 func sender(t testing.TB, pieces, n int) func() {
 	ctx := connectionTracker{}.TagConn(context.Background(), &stats.ConnTagInfo{})
 	l, codec := connectionOf(ctx).newLease(), NewCodec()
-	t.Cleanup(l.end)
+	t.Cleanup(func() { l.end() })
 	out := &batchstore.Message{Header: make([]byte, 500), BodyLength: int64(pieces * n), Owner: &holder{}}
 	for range pieces {
 		out.Body = append(out.Body, make([]byte, n))

@@ -40,7 +40,11 @@ func (s *Server) DoGet(t *arrowflight.Ticket, stream arrowflight.FlightService_D
 	o.Claim = s.store.ReadClaim(ctx)
 	defer o.Claim.End()
 	lease := connectionOf(ctx).newLease()
-	defer lease.end()
+	defer func() {
+		if lease.end() && ctx.Err() != nil {
+			s.reclaimer.watch(lease)
+		}
+	}()
 	get := &get{stream: stream, lease: lease, call: c, metadata: ticket.Command.BatchMetadata}
 	defer func() { s.stats.both(c.dataset, get.count) }()
 	if ticket.Command.Statistics {

@@ -19,7 +19,8 @@ import (
 //     connection's end, after which no writer of gRPC's runs, and the stream's handler, which might still have been
 //     handing over pieces.
 //   - A message that is queued just after its stream was reset. gRPC's writer forgets it without a word, while the
-//     connection lives on. It is released when the garbage collector finds that nobody has the piece any more.
+//     connection lives on. It is released when the garbage collector finds that nobody has the piece any more; a
+//     reclaimer sees to it that one comes soon.
 type lease struct {
 	conn *connection
 
@@ -84,17 +85,25 @@ func (l *lease) hold(pieces mem.BufferSlice, m *batchstore.Message) mem.BufferSl
 	return pieces
 }
 
-// end is called once, when the stream's handler returns.
-func (l *lease) end() {
+// end is called once, when the stream's handler returns. It tells whether pieces are still lent.
+func (l *lease) end() bool {
 	l.mu.Lock()
 	l.ended = true
 	idle := len(l.lent) == 0
 	l.mu.Unlock()
 	if idle {
 		l.conn.forget(l)
-	} else {
-		l.conn.rescueIfDead(l)
+		return false
 	}
+	l.conn.rescueIfDead(l)
+	return !l.idle()
+}
+
+// idle tells whether nothing is lent.
+func (l *lease) idle() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.lent) == 0
 }
 
 // rescue releases all that is still lent. Nobody reads it any more.

@@ -207,7 +207,7 @@ func TestLeasesUnderConcurrency(t *testing.T) {
 				r.free(i)
 			}
 		})
-		all.Go(r.lease.end)
+		all.Go(func() { r.lease.end() })
 		all.Go(r.connEnd)
 		all.Wait()
 		r.want(0, 0)

@@ -34,6 +34,7 @@ type Server struct {
 
 	compactor *compactor
 	encoder   *encoder
+	reclaimer reclaimer
 }
 
 // New makes the service. The caller closes it after the gRPC server has stopped; the store and the catalogue stay the
@@ -96,6 +97,7 @@ func (s *Server) NotServing() { s.health.Shutdown() }
 // Close ends what goes on in the background, and waits for it. It is called after the gRPC server has stopped and before
 // the catalogue and the store go; a second call does nothing.
 func (s *Server) Close() {
+	s.reclaimer.close()
 	s.encoder.close()
 	s.compactor.close()
 }
