@@ -30,6 +30,13 @@ def put(address: str, messages: list[dict[str, Any]]) -> dict[str, Any]:
     return json.loads(done.stdout)
 
 
+def cancel(address: str, tickets: list[bytes], count: int, seed: int) -> dict[str, Any]:
+    """Begins ``count`` DoGets of stock Go clients on eight connections, and gives each up within three messages."""
+    flags = ["--address", address, "--count", str(count), "--seed", str(seed)]
+    command = [_WIRE, "cancel", *flags, *(ticket.decode() for ticket in tickets)]
+    return json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+
+
 def message(
     header: bytes = b"", body: bytes = b"", path: list[str] | None = None, command: bytes | None = None
 ) -> dict[str, Any]:

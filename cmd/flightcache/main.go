@@ -36,7 +36,9 @@ type cli struct {
 // so that tests can give their own.
 type env struct {
 	// ctx is done when the user interrupts the program.
-	ctx    context.Context
+	ctx context.Context
+	// serves is set by a command that a signal tells to end: what goes wrong then is not the interruption.
+	serves bool
 	stdin  io.Reader
 	stdout io.Writer
 	stderr io.Writer
@@ -73,7 +75,7 @@ func run(e *env, args []string) (code int) {
 		}
 	}()
 	if err := parseAndRun(e, args); err != nil {
-		if e.ctx.Err() != nil {
+		if e.ctx.Err() != nil && !e.serves {
 			err = errors.New("interrupted")
 		}
 		fmt.Fprintln(e.stderr, "flightcache: "+oneLine(err))

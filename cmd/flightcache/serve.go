@@ -127,6 +127,7 @@ func (c *serveCmd) flightOptions(log *zap.Logger) flight.Options {
 
 // Run serves until a signal, then drains.
 func (c *serveCmd) Run(e *env) (err error) {
+	e.serves = true
 	log, err := newLogger(e.stderr, c.LogFormat, c.LogLevel)
 	if err != nil {
 		return err

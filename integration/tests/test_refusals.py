@@ -127,8 +127,8 @@ def test_a_refused_put_does_not_receive_all(client: Client, refused: str) -> Non
     assert time.monotonic() - began < SOON
 
 
-def test_a_client_that_writes_slowly_is_told_too(server: Server) -> None:
-    """Each writes a few rows at a time, and would for five minutes."""
+def test_clients_that_do_not_hurry_are_told_too(server: Server) -> None:
+    """Some write a few rows at a time, for minutes; others wait for an answer and never end their stream."""
 
     def write(refused: str) -> None:
         with server.client() as own:
@@ -137,14 +137,6 @@ def test_a_client_that_writes_slowly_is_told_too(server: Server) -> None:
             _says(error, refused)
             assert written < 3000
             assert time.monotonic() - began < SOON
-
-    with ThreadPoolExecutor(len(REFUSED)) as pool:
-        for done in [pool.submit(write, refused) for refused in REFUSED]:
-            done.result()
-
-
-def test_a_client_that_waits_for_an_answer_is_told_too(server: Server) -> None:
-    """It neither writes nor ends its stream."""
 
     def wait(refused: str) -> None:
         with server.client() as own:
@@ -163,8 +155,8 @@ def test_a_client_that_waits_for_an_answer_is_told_too(server: Server) -> None:
             _says(error, refused)
             assert time.monotonic() - began < SOON
 
-    with ThreadPoolExecutor(len(REFUSED)) as pool:
-        for done in [pool.submit(wait, refused) for refused in REFUSED]:
+    with ThreadPoolExecutor(2 * len(REFUSED)) as pool:
+        for done in [pool.submit(call, refused) for call in (write, wait) for refused in REFUSED]:
             done.result()
 
 

@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-var errUsage = errors.New("usage: wire get|put [flags]")
+var errUsage = errors.New("usage: wire get|put|cancel [flags]")
 
 // outcome is how a call ended, as the client saw it.
 type outcome struct {
@@ -40,6 +40,8 @@ func run(arguments []string) (any, error) {
 		return get(arguments[1:])
 	case "put":
 		return put(arguments[1:], os.Stdin)
+	case "cancel":
+		return cancel(arguments[1:])
 	default:
 		return nil, errUsage
 	}
