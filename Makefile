@@ -96,6 +96,13 @@ build-rust: .cache/rust-target/.ready
 	$(CARGO) build --quiet --locked --manifest-path $< --target-dir .cache/rust-target
 	touch $@
 
+CHURNFLAGS ?= --seconds 600 --memory 512MiB
+.PHONY: churn
+churn: build $(VENV)/.ready ## ten minutes of everything at once under 512 MiB, in each kind of eviction
+	$(VENVPY) integration/churn.py $(CHURNFLAGS) --eviction reject
+	$(VENVPY) integration/churn.py $(CHURNFLAGS) --eviction drop
+	$(VENVPY) integration/churn.py $(CHURNFLAGS) --eviction spill
+
 .PHONY: integration
 integration: build build-trap build-wire build-clients $(VENV)/.ready ## the built server against real clients
 	$(GO) test $(TESTFLAGS) -count=1 ./integration/...
