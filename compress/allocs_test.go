@@ -2,8 +2,13 @@ package compress
 
 import "testing"
 
-// Once a context has been made, a buffer is encoded and decoded without any allocation.
+// Once a context has been made, a buffer is encoded and decoded without any allocation. Under the race detector the pools of
+// the libraries lose what they are given now and then, for which a few are allowed.
 func TestSteadyStateAllocatesNothing(t *testing.T) {
+	most := 0.0
+	if underRace {
+		most = 8
+	}
 	for _, w := range []way{{LZ4, 0}, {Zstd, 1}, {Zstd, 3}} {
 		for _, n := range []int{1000, 256 << 10} {
 			p := newPool(t, Options{})
@@ -18,10 +23,10 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 			}
 			encode()
 			decode()
-			if got := testing.AllocsPerRun(20, encode); got != 0 {
+			if got := testing.AllocsPerRun(20, encode); got > most {
 				t.Errorf("%v, %d bytes: %v allocations to encode", w, n, got)
 			}
-			if got := testing.AllocsPerRun(20, decode); got != 0 {
+			if got := testing.AllocsPerRun(20, decode); got > most {
 				t.Errorf("%v, %d bytes: %v allocations to decode", w, n, got)
 			}
 		}
