@@ -1,8 +1,13 @@
 package batchstore
 
+import "github.com/flightcache/flightcache/batchstore/arena"
+
 // open gives the stored bytes of some top-level columns of a batch, which the caller retains: those in memory, or else
 // what it reads of the batch's file, checked. The caller releases the view. Errors are ErrMemory and those of the file.
 func (s *Store) open(m lender, b *Batch, columns []interval) (view, error) {
+	if len(columns) == 0 {
+		return view{newResident(arena.Block{}), []part{}}, nil // rows alone: no use of the body, and none of the file
+	}
 	mem, p := b.find()
 	if mem != nil {
 		s.files.touch(b)
