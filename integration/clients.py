@@ -120,11 +120,24 @@ def write(folder: Path, data: dict[str, pa.Table]) -> None:
             writer.write_table(table)
 
 
+def little_java(mib: int) -> list[str]:
+    """The command of the client in Java with so little memory, on its heap and beside it."""
+    limits = [f"-Xmx{mib}m", f"-XX:MaxDirectMemorySize={mib}m"]
+    return [part for given in COMMANDS["Java"] for part in (limits if given.startswith("-Xmx") else [given])]
+
+
 def run(client: str, address: str, folder: Path, action: str, prefixes: Iterable[str]) -> dict[str, Outcome]:
     """Lets the client put or get every table of the folder under each prefix; gives the outcome of each dataset."""
-    command = [*COMMANDS[client], address, str(folder), action, *prefixes]
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=SECONDS)
+    return dict(outcomes(COMMANDS[client], address, folder, action, prefixes))
+
+
+def outcomes(
+    command: list[str], address: str, folder: Path, action: str, prefixes: Iterable[str]
+) -> list[tuple[str, Outcome]]:
+    """What the client that ``command`` starts prints: each dataset, as often as it was told to put or get it."""
+    told = [*command, address, str(folder), action, *prefixes]
+    done = subprocess.run(told, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=SECONDS)
     if done.returncode != 0:
-        raise AssertionError(f"the {client} client ended with code {done.returncode}: {done.stderr}")
+        raise AssertionError(f"{command[0]} ended with code {done.returncode}: {done.stderr}")
     lines = [json.loads(line) for line in done.stdout.splitlines()]
-    return {line["dataset"]: Outcome(line["outcome"], line.get("why", "")) for line in lines}
+    return [(line["dataset"], Outcome(line["outcome"], line.get("why", ""))) for line in lines]

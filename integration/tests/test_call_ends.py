@@ -64,28 +64,27 @@ def test_1000_cancelled_gets_leave_nothing() -> None:
         server.kill()
 
 
-def test_a_cancelled_get_of_pyarrow_ends(client: Client, large: str) -> None:
+def test_a_cancelled_get_of_pyarrow_ends(client: Client, large: int) -> None:
     """The connection stays, and with it nothing of what was cancelled."""
-    charge = client.charged()
     for n in range(40):
-        reader = client.flight.do_get(fl.Ticket(command_of(large, wire=("none", "stored")[n % 2])))
+        reader = client.flight.do_get(fl.Ticket(command_of("large", wire=("none", "stored")[n % 2])))
         for _ in range(n % 4):
             reader.read_chunk()
         reader.cancel()
         # Not read_all: pyarrow would take the cancelled call for a signal to the process.
         with pytest.raises(fl.FlightCancelledError):
             list(reader)
-    assert client.settled_charge(charge, SOON) == charge
+    assert client.settled_charge(large, SOON) == large
     assert client.stats()["in_flight_bytes"] == 0
 
 
 @pytest.fixture(scope="module")
-def large(server: Server) -> Iterator[str]:
-    """A dataset that takes much longer to read than the timeouts here."""
+def large(server: Server) -> Iterator[int]:
+    """A dataset of that name that takes much longer to read than the timeouts here; what it is charged."""
     with server.client() as client:
         for _ in range(16):
             client.put("large", DATA, mode="append", batching="keep", codec="zstd")
-        yield "large"
+        yield client.charged()
         client.drop("large")
 
 
@@ -110,16 +109,15 @@ def _slowly() -> Iterator[pa.RecordBatch]:
 
 
 @pytest.mark.parametrize("what", TIMED_OUT)
-def test_a_timeout_is_a_timeout(server: Server, client: Client, large: str, what: str) -> None:
+def test_a_timeout_is_a_timeout(client: Client, large: int, what: str) -> None:
     """It ends the call, on both sides, and has a code of its own."""
     seconds, call = TIMED_OUT[what]
-    charge = client.charged()
     began = time.monotonic()
     with pytest.raises(fl.FlightTimedOutError):
         call(client, fl.FlightCallOptions(timeout=seconds))
     assert time.monotonic() - began < SOON
-    assert client.settled_charge(charge, SOON) == charge
-    assert client.names() == [large]
+    assert client.settled_charge(large, SOON) == large
+    assert client.names() == ["large"]
 
 
 def test_a_put_that_waits_for_memory_times_out() -> None:
@@ -141,7 +139,8 @@ def _connections(server: Server) -> set[str]:
     return {local for _, local, remote, state, *_ in lines if remote.endswith(port) and state == "01"}
 
 
-def test_connections_that_clients_keep_alive_stay(server: Server, large: str) -> None:
+@pytest.mark.usefixtures("large")
+def test_connections_that_clients_keep_alive_stay(server: Server) -> None:
     """Pings every 1.5 s, where the server's library would take one every five minutes: without any call, and through a
     read that stands still for longer than five of them."""
     options = [
@@ -156,7 +155,7 @@ def test_connections_that_clients_keep_alive_stay(server: Server, large: str) ->
         fl.connect(server.address, generic_options=options) as reading,
         fl.connect(server.address, generic_options=options) as idle,
     ):
-        reader = reading.do_get(fl.Ticket(large.encode()))
+        reader = reading.do_get(fl.Ticket(b"large"))
         rows = reader.read_chunk().data.num_rows
         assert len(list(idle.list_flights())) == 1
         before = _connections(server) - others

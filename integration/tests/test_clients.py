@@ -13,6 +13,7 @@ import pytest
 import client_limits
 import clients
 import compare
+import tables
 import zoo
 from client_limits import limits_of
 from clients import ALL, Outcome
@@ -151,6 +152,14 @@ def test_a_client_sees_why_it_is_refused(server: Server, large: Path, client: st
     assert (put.step, "bad dataset name" in put.why) == ("call", True), put
     [get] = clients.run(client, server.address, large, "get", ["nowhere"]).values()
     assert (get.step, "no such dataset" in get.why) == ("call", True), get
+
+
+def test_java_reads_again_and_again_in_little_memory(server: Server, tmp_path: Path) -> None:
+    """400 MiB through 48 MiB: nothing of a stream that was closed stays, and no message is large."""
+    clients.write(tmp_path, {"moderate": tables.table("flat", 60_000, batch_rows=60_000)})
+    clients.run("Go", server.address, tmp_path, "put", ["again"])
+    reads = clients.outcomes(clients.little_java(48), server.address, tmp_path, "get", ["again"] * 100)
+    assert reads == [("again/moderate", OK)] * 100
 
 
 def test_a_server_of_stored_bytes_is_for_clients_that_read_them(large: Path) -> None:
