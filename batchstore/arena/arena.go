@@ -14,9 +14,11 @@ type Arena struct {
 	mem       []byte // the part of it that starts and ends at a multiple of hugeSize
 	pageSize  int
 	warmPages int
-	poison    bool
-	release   func([]byte) error // decommit, unless a test has it fail or block
-	onFree    func()             // told of memory that was given back
+
+	totalPages int // 0: no bound
+	poison     bool
+	release    func([]byte) error // decommit, unless a test has it fail or block
+	onFree     func()             // told of memory that was given back
 
 	// mu guards what follows. It is a leaf: nothing is locked and no memory is given back while it is held.
 	mu        sync.Mutex
@@ -62,6 +64,7 @@ func New(o Options) (*Arena, error) {
 	}
 	// A limit above all of the addresses never binds, and this way twice the limit cannot overflow.
 	a.warmPages = int(min(o.WarmBytes, int64(size)) / int64(a.pageSize))
+	a.totalPages = int(min(o.TotalBytes, int64(size)) / int64(a.pageSize))
 	a.pages = newPageSet(size/a.pageSize, unit)
 	a.trimmed = sync.NewCond(&a.mu)
 	return a, nil

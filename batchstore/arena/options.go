@@ -30,6 +30,10 @@ type Options struct {
 	// WarmBytes is how much free memory stays backed for reuse, in bytes; 0 keeps none.
 	WarmBytes int64
 
+	// TotalBytes is what live blocks and free memory that stays backed should take together, in bytes: free memory is given
+	// back above it, down to an eighth of WarmBytes. 0 sets no bound; live blocks are never refused for it.
+	TotalBytes int64
+
 	// HugePages asks for transparent huge pages, and gives memory back in whole huge pages. It makes the first touch of
 	// cold memory several times cheaper. Where the kernel has none, the arena goes on without them. When false, huge
 	// pages are declined even where the system would give them to everyone.
@@ -54,6 +58,9 @@ func (o Options) Validate() error {
 	}
 	if o.WarmBytes < 0 {
 		errs = append(errs, fmt.Errorf("arena: WarmBytes is %d; give 0 (keep none) or more", o.WarmBytes))
+	}
+	if o.TotalBytes < 0 {
+		errs = append(errs, fmt.Errorf("arena: TotalBytes is %d; give 0 (no bound) or more", o.TotalBytes))
 	}
 	return errors.Join(errs...)
 }

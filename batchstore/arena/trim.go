@@ -8,12 +8,20 @@ func (a *Arena) trim() {
 		return
 	}
 	a.trimming = true
-	a.trimTo(a.warmPages, true)
+	a.trimTo(a.warmMost(), true)
 	// A huge page that is given back in part is split, and the kernel may keep the part until memory is short. That is
 	// still better than a store whose scattered holes all stay resident.
-	a.trimTo(2*a.warmPages, false)
+	a.trimTo(2*a.warmMost(), false)
 	a.trimming = false
 	a.trimmed.Broadcast()
+}
+
+// warmMost is how many pages may be warm now.
+func (a *Arena) warmMost() int {
+	if a.totalPages == 0 {
+		return a.warmPages
+	}
+	return min(a.warmPages, max(a.totalPages-a.usedPages, a.warmPages/8))
 }
 
 // trimTo brings the warm pages below limit once they are above it. It goes an eighth lower, so that the next blocks to be

@@ -113,3 +113,34 @@ func TestTrimGathers(t *testing.T) {
 		t.Errorf("%d calls for 32 MiB above the limit, want about %d", calls, want)
 	}
 }
+
+// Free memory makes way for blocks as these come near the bound of both; an eighth of it stays all the same.
+func TestTotalBytes(t *testing.T) {
+	a := newArena(t, Options{ReserveBytes: 256 * mib, WarmBytes: 64 * mib, TotalBytes: 128 * mib})
+	var blocks []Block
+	for range 96 {
+		blocks = append(blocks, alloc(t, a, mib))
+	}
+	free := func(n int) {
+		for range n {
+			blocks[0].Free()
+			blocks = blocks[1:]
+		}
+	}
+	free(16)
+	if s := a.Stats(); s.InUse+s.Warm > 128*mib || s.Warm < 8*mib {
+		t.Errorf("%d bytes live, %d warm", s.InUse, s.Warm)
+	}
+	for range 60 {
+		blocks = append(blocks, alloc(t, a, mib))
+	}
+	free(4)
+	if s := a.Stats(); s.InUse != 136*mib || s.Warm > 2*8*mib {
+		t.Errorf("%d bytes live, %d warm", s.InUse, s.Warm)
+	}
+	free(100)
+	if s := a.Stats(); s.InUse != 36*mib || s.Warm < 32*mib || s.Warm > 64*mib {
+		t.Errorf("%d bytes live, %d warm", s.InUse, s.Warm)
+	}
+	free(len(blocks))
+}
