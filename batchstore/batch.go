@@ -26,6 +26,7 @@ type Batch struct {
 	measured []statistics.Column // by row column of the layout; nil of a dictionary's values
 	decoded  []int64             // by field node: bytes of the node's own plain buffers, unpadded
 	stored   []int64             // by field node: bytes of the node's own stored buffers
+	facts    int64               // bytes that were counted for all of these
 	total    int64               // bytes of all plain buffers, unpadded: the sum of decoded
 	size     int64               // of the stored body, padding included
 	level    int                 // of zstd, that the put gave; 0 is the store's
@@ -39,8 +40,9 @@ type Batch struct {
 	lot    atomic.Pointer[lot] // that it is written to a file with; nil until the put knows
 	pinned atomic.Bool         // it does not leave memory
 
-	dict *Dictionary // that the batch is the values of; nil: none, or not stored yet
-	refs atomic.Int64
+	schema *Schema     // that the layout is of; nil: of a dictionary's values, or of a schema that the store does not keep
+	dict   *Dictionary // that the batch is the values of; nil: none, or not stored yet
+	refs   atomic.Int64
 }
 
 // newBatch takes the body over, also where it fails. The caller owns the one reference.
@@ -49,12 +51,32 @@ func (s *Store) newBatch(m lender, l *arrowipc.Layout, h arrowipc.RecordBatch, c
 	b := &Batch{store: s, layout: l, header: h, codec: c, decoded: decoded, total: sum(decoded), measured: measured, size: int64(len(body.B))}
 	b.stored = storedByNode(l, &h)
 	b.refs.Store(1)
-	if err := m.count(b.factBytes()); err != nil {
+	if err := b.countFacts(m); err != nil {
 		Free(&body)
 		return nil, err
 	}
+	b.schema = s.schemas.hold(l)
 	b.mem.Store(newResident(body))
 	return b, nil
+}
+
+// countFacts counts what the batch takes on the Go heap, or what it takes more than when it was counted last.
+func (b *Batch) countFacts(m lender) error {
+	n := b.factBytes()
+	if err := m.count(n - b.facts); err != nil {
+		return err
+	}
+	b.facts = n
+	return nil
+}
+
+// describe gives the batch the custom metadata of a message.
+func (b *Batch) describe(m lender, metadata []arrowipc.KeyValue) error {
+	if len(metadata) == 0 {
+		return nil
+	}
+	b.metadata = metadata
+	return b.countFacts(m)
 }
 
 // factBytes is what the batch takes on the Go heap, to within a few words.
@@ -70,7 +92,11 @@ func (b *Batch) factBytes() int64 {
 			filed += 12 * len(b.layout.Columns)
 		}
 	}
-	return 280 + int64(filed) + measured + 16*int64(len(b.header.Nodes)+len(b.header.Buffers)) + 8*int64(len(b.header.Variadic)+len(b.decoded)+len(b.stored))
+	for _, kv := range b.metadata {
+		measured += 48 + int64(len(kv.Key)+len(kv.Value))
+	}
+	// Among them are two places in the list of a generation, which grows by doubling.
+	return 320 + int64(filed) + measured + 16*int64(len(b.header.Nodes)+len(b.header.Buffers)) + 8*int64(len(b.header.Variadic)+len(b.decoded)+len(b.stored))
 }
 
 // storedByNode adds up the stored lengths of each node's own buffers.
@@ -146,7 +172,7 @@ func (b *Batch) Release() {
 }
 
 func (b *Batch) free() {
-	b.store.budget.facts.Add(-b.factBytes())
+	b.store.budget.facts.Add(-b.facts)
 	b.settled()
 	b.store.files.forget(b)
 	mem, p := b.mem.Swap(nil), b.place.Swap(nil)
@@ -162,4 +188,5 @@ func (b *Batch) free() {
 	for _, d := range b.dicts {
 		d.Release()
 	}
+	b.schema.Release()
 }

@@ -58,6 +58,15 @@ func (b *budget) claim(ctx context.Context, k class, parent *arena.Account) *Cla
 // Where the budget has no room it waits. Errors are ErrMemory, or the cause of the claim's context.
 func (c *Claim) Alloc(n int) (arena.Block, error) { return c.memory(c.class, false).alloc(int64(n)) }
 
+// Lend is Alloc of memory that goes when its last reference does. The caller owns the one there is.
+func (c *Claim) Lend(n int) ([]byte, Owner, error) {
+	block, err := c.Alloc(n)
+	if err != nil {
+		return nil, nil, err
+	}
+	return block.B, newResident(block), nil
+}
+
 // Wait calls f, which waits for what other puts have to give back first, though it is not of the store's memory. The budget
 // takes the put for one that waits for memory meanwhile, and ends f's context with the reason if the put has to fail for
 // others.

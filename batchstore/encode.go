@@ -213,7 +213,11 @@ func (e *builder) append(plain *plainBatch, h arrowipc.RecordBatch, c compress.C
 	if err != nil {
 		return err
 	}
-	b.metadata, e.metadata = e.metadata, nil
+	if err := b.describe(e.memory, e.metadata); err != nil {
+		b.Release()
+		return err
+	}
+	e.metadata = nil
 	b.level, b.apart = e.level, e.apart
 	if c == compress.None {
 		b.postpone(e.wanted)

@@ -32,12 +32,13 @@ type IngestOptions struct {
 	Claim *Claim
 }
 
-// Ingest turns the batches of one put into stored ones. It belongs to one goroutine. Every Ingest ends with Finish or
-// Abort; Abort after Finish does nothing.
+// Ingest turns the batches of one put into stored ones. It belongs to one goroutine. Every Ingest ends with Abort, also after
+// Finish: it then gives back the schema only.
 type Ingest struct {
 	store    *Store
 	layout   *arrowipc.Layout // of the batches that come
 	schema   *arrowipc.Schema // of the batches that are kept
+	held     *Schema          // the same, if the store keeps it
 	stored   *arrowipc.Layout // and its layout
 	opts     IngestOptions
 	dicts    *dictionaries // nil if the schema has none
@@ -101,11 +102,19 @@ type group struct {
 // Ingest begins a put of batches of this schema. The error is arrowipc.ErrLimit, and only where dictionaries are to be
 // decoded and the schema without them is over a limit.
 func (s *Store) Ingest(schema *arrowipc.Schema, o IngestOptions) (*Ingest, error) {
-	kept := schema
+	kept, held := schema, s.Hold(schema)
 	if o.DecodeDictionaries {
 		var err error
 		if kept, err = schema.WithoutDictionaries(func(int64) bool { return true }); err != nil {
+			held.Release()
 			return nil, err
+		}
+		if held != nil && kept != schema {
+			held.Release()
+			if held, err = s.made(o.Claim, kept); err != nil {
+				return nil, err
+			}
+			kept = held.Schema
 		}
 	}
 	in := &Ingest{
@@ -115,11 +124,15 @@ func (s *Store) Ingest(schema *arrowipc.Schema, o IngestOptions) (*Ingest, error
 		ahead: make(chan struct{}, s.opts.Workers+2),
 	}
 	in.failed.Store(noGroup)
+	in.held = held
 	return in, s.files.stage(in)
 }
 
 // Schema is the schema of the batches that are kept.
 func (in *Ingest) Schema() *arrowipc.Schema { return in.schema }
+
+// Held is the reference that the ingest has to that schema until Abort; nil where the store does not keep it.
+func (in *Ingest) Held() *Schema { return in.held }
 
 // Add takes one record batch, header and body; the body is the ingest's from here on, whatever is returned. It returns
 // once the batch is checked as far as its header goes and the work is queued; what is wrong with the body is reported by
@@ -331,6 +344,10 @@ func (in *Ingest) Work() (encoded, decoded int64) { return in.encoded.Load(), in
 
 // Abort gives back all that the put has taken so far. It may be called more than once.
 func (in *Ingest) Abort() {
+	defer func() {
+		in.held.Release()
+		in.held = nil
+	}()
 	if in.over {
 		return
 	}

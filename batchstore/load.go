@@ -34,6 +34,11 @@ func (s *Store) Load(path string) (*arrowipc.Schema, []*Batch, error) {
 	f.refs.Store(1)
 	f.leave.Store(true)
 	defer f.release()
+	schema, err := s.made(nil, file.Schema())
+	if err != nil {
+		return nil, nil, err
+	}
+	defer schema.Release() // the batches hold it
 	batches, err := s.loadBatches(f)
 	file.Trim()
 	if err != nil {

@@ -93,6 +93,11 @@ func (s *Store) Recover(name string) (*arrowipc.Schema, []*Batch, error) {
 	f := &segmentFile{File: file, files: s.files, name: name, bytes: file.Size()}
 	f.refs.Store(1)
 	defer f.release()
+	schema, err := s.made(nil, file.Schema())
+	if err != nil {
+		return nil, nil, err
+	}
+	defer schema.Release() // the batches hold it
 	batches, damaged, err := s.recoverBatches(f)
 	if err == nil {
 		err = damaged
@@ -164,9 +169,10 @@ func (s *Store) filedBatch(l *arrowipc.Layout, facts segment.Facts, p *place) (*
 	}
 	b.stored = storedByNode(l, &b.header)
 	b.refs.Store(1)
-	if err := s.unclaimed().count(b.factBytes()); err != nil {
+	if err := b.countFacts(s.unclaimed()); err != nil {
 		return nil, err
 	}
+	b.schema = s.schemas.hold(l)
 	b.moveTo(p)
 	s.files.spilled.Add(b.size)
 	b.postpone(facts.Wanted)

@@ -87,7 +87,11 @@ func (s *Store) renumber(m lender, l *arrowipc.Layout, b *Batch, columns []renum
 	if err != nil {
 		return nil, err
 	}
-	renumbered.metadata, renumbered.level, renumbered.apart = b.metadata, b.level, b.apart
+	if err := renumbered.describe(m, b.metadata); err != nil {
+		renumbered.Release()
+		return nil, err
+	}
+	renumbered.level, renumbered.apart = b.level, b.apart
 	renumbered.postpone(b.wanted)
 	return renumbered, nil
 }

@@ -23,6 +23,7 @@ type Store struct {
 	workers sync.WaitGroup
 
 	dictionaries *dictionaryTable
+	schemas      *schemas
 
 	work   sync.Pool // *[]byte: output of encoding, before its size is known
 	budget *budget
@@ -36,6 +37,9 @@ func New(o Options) (*Store, error) {
 		return nil, fmt.Errorf("batchstore options: %w", err)
 	}
 	o = o.WithDefaults()
+	if o.Memory > 0 && o.Arena.TotalBytes == 0 {
+		o.Arena.TotalBytes = o.Memory + min(o.Memory/16, 32<<20)
+	}
 	a, err := arena.New(o.Arena)
 	if err != nil {
 		return nil, err
@@ -45,6 +49,7 @@ func New(o Options) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{opts: o, budget: newBudget(o, a), arena: a, codecs: p, jobs: make(chan func()), later: make(chan func()), stop: make(chan struct{}), dictionaries: newDictionaryTable()}
+	s.schemas = newSchemas(s.budget)
 	if s.files, err = newFiles(s, o); err != nil {
 		return nil, errors.Join(err, a.Close())
 	}

@@ -38,8 +38,8 @@ func (b *budget) full(w want, advice string) error {
 func (b *budget) usage() Stats {
 	// Under the mutex, neither blocks nor facts grow: the sum never shows more than there was at one time.
 	b.mu.Lock()
-	a := b.arena.Stats()
-	u := Stats{Charged: a.InUse + b.facts.Load(), Warm: a.Warm, Budget: b.limit, Staged: b.staged.Bytes()}
+	a, facts := b.arena.Stats(), b.facts.Load()
+	u := Stats{Charged: a.InUse + facts, Facts: facts, Warm: a.Warm, Budget: b.limit, Staged: b.staged.Bytes()}
 	b.mu.Unlock()
 	leaving := int64(0)
 	if d := b.held.Load(); d != nil {
@@ -55,7 +55,8 @@ func (b *budget) usage() Stats {
 
 // Stats are the store's own figures, in bytes of now.
 type Stats struct {
-	Charged  int64 // bodies, staged bodies and facts of batches: Datasets, Staged and InFlight
+	Charged  int64 // bodies, staged bodies and facts: Datasets, Staged and InFlight
+	Facts    int64 // of these, what lies on Go's heap: of batches, schemas, and charges
 	Warm     int64 // free memory kept for reuse
 	Budget   int64 // the most that Charged may come to; 0 for no limit
 	Datasets int64 // of datasets, with what the allocator rounds up
