@@ -28,6 +28,13 @@ type Options struct {
 	MaxLeases       int   // that run at once; default 100,000
 	MaxLeasedBytes  int64 // stored bytes that only leases keep, past which there are no new ones; default 1 GiB
 	MaxTransactions int   // that are open at once; default 10,000
+
+	// MaxPutBytes bounds what is kept of committed puts that have an id, to answer them again: past it, the facts of new ones are
+	// kept without their columns. Default 64 MiB.
+	MaxPutBytes int64
+	// Charge counts n bytes of the catalogue's own to a budget, or tells why there is no room; it does not wait. Nil counts
+	// nothing.
+	Charge func(n int64) (Charge, error)
 }
 
 // Defaults of [Options].
@@ -52,6 +59,9 @@ func (o Options) Validate() error {
 	if o.MaxTransactions < 0 {
 		errs = append(errs, fmt.Errorf("catalog: Options.MaxTransactions is %d; want none below 0", o.MaxTransactions))
 	}
+	if o.MaxPutBytes < 0 {
+		errs = append(errs, fmt.Errorf("catalog: Options.MaxPutBytes is %d; want none below 0", o.MaxPutBytes))
+	}
 	return errors.Join(errs...)
 }
 
@@ -63,6 +73,8 @@ type Catalog struct {
 
 	keeper  Keeper // nil: none
 	durable bool
+
+	charges func(n int64) (Charge, error) // nil: nothing is counted
 
 	maxLeases      int
 	maxLeasedBytes int64
@@ -87,7 +99,7 @@ func New(o Options) *Catalog {
 	var id [8]byte
 	rand.Read(id[:]) // never fails, by its documentation
 	c := &Catalog{
-		now: o.Now, instance: hex.EncodeToString(id[:]), datasets: map[string]*Generation{}, puts: newPutIDs(o.Now),
+		now: o.Now, instance: hex.EncodeToString(id[:]), datasets: map[string]*Generation{}, puts: newPutIDs(o.Now, cmp.Or(o.MaxPutBytes, keptPutBytes)), charges: o.Charge,
 		keeper: o.Keeper, durable: o.Durable, reserved: map[string]chan struct{}{},
 		maxLeases:      cmp.Or(o.MaxLeases, DefaultMaxLeases),
 		maxLeasedBytes: cmp.Or(o.MaxLeasedBytes, DefaultMaxLeasedBytes),
@@ -212,7 +224,8 @@ func (c *Catalog) clear(goes func(*Generation) bool) {
 func (c *Catalog) newGeneration(name string, schema *arrowipc.Schema, columns []arrowipc.RowColumn, codec string) *Generation {
 	number := c.counter.Add(1)
 	g := &Generation{
-		RowColumns: columns, Statistics: make([]statistics.Column, len(columns)),
+		chargesFacts: c.charge,
+		RowColumns:   columns, Statistics: make([]statistics.Column, len(columns)),
 		Dataset: name, ID: fmt.Sprintf("%s-%d", c.instance, number), number: number, Schema: schema, Codec: codec, Created: c.now(),
 		Nodes: make([]NodeFacts, schema.Layout.Node1), Dictionaries: map[int64]DictionaryFacts{}, known: map[any]bool{},
 	}

@@ -40,6 +40,11 @@ type Put struct {
 	// Claim is on the put's id, which its commit, or the end of its staging, fulfils; nil for none. It stays the caller's, who
 	// aborts it where that fails.
 	Claim *PutClaim
+	// Held is what keeps the put's schema, which the generation holds as well; nil for nothing. Charge counts n bytes of the
+	// generation's own to a budget, waiting for room; nil is what Options say. The put's caller may let go of both after the
+	// commit.
+	Held   Holder
+	Charge func(n int64) (Charge, error)
 
 	c      *Catalog
 	name   string
@@ -99,9 +104,22 @@ func (p *Put) check(old *Generation, mismatch error) error {
 // The order is that of the put's rows, nil for none. An append keeps the dataset's order only if it stays true; the
 // generation says if it was lost.
 func (p *Put) Commit(ctx context.Context, batches []Batch, codec string, order *Order) (*Generation, error) {
-	c := p.c
 	columns := arrowipc.RowColumns(p.schema.Layout.Columns)
 	totals := addUp(batches, p.schema.Layout, columns) // before the lock: it takes its time for many wide batches
+	charge, err := p.charge(bytesOf(p.name, columns, len(totals.nodes), totals.statistics, len(totals.dictionaries)))
+	if err != nil {
+		return nil, err
+	}
+	g, err := p.commit(ctx, batches, codec, order, columns, totals, charge)
+	if err != nil {
+		charge.Release()
+	}
+	return g, err
+}
+
+// commit is Commit, with the generation's memory charged: that is the generation's on success.
+func (p *Put) commit(ctx context.Context, batches []Batch, codec string, order *Order, columns []arrowipc.RowColumn, totals totals, charge Charge) (*Generation, error) {
+	c := p.c
 	if err := c.enter(ctx, p.name); err != nil {
 		return nil, err
 	}
@@ -137,8 +155,10 @@ func (p *Put) Commit(ctx context.Context, batches []Batch, codec string, order *
 		for _, b := range m.shared {
 			b.Release()
 		}
+		let(g.held)
 		return nil, err
 	}
+	g.charge = charge
 	m.publish()
 	c.mu.Unlock()
 	if was != nil {
@@ -197,6 +217,7 @@ func (p *Put) make(old *Generation, batches []Batch, codec string, order *Order,
 		m.pinned = *p.Pin
 	}
 	if old == nil || p.mode != Append {
+		g.held = held(p.Held)
 		g.lineage = &lineage{family: &family{}}
 		g.Order = order
 		g.Batches = slices.Clone(batches) // the caller's list may have room behind it, into which an append would write
@@ -207,7 +228,7 @@ func (p *Put) make(old *Generation, batches []Batch, codec string, order *Order,
 	if p.TTL == 0 {
 		g.Expires = old.Expires
 	}
-	g.Schema = old.Schema // the first metadata stays
+	g.Schema, g.held = old.Schema, held(old.held) // the first metadata stays
 	m.shared = old.Batches
 	for _, b := range m.shared {
 		b.Retain()

@@ -80,6 +80,15 @@ func (c *Catalog) relay(ctx context.Context, g *Generation, changes []Change, re
 	if before.rows != after.rows {
 		return nil, fmt.Errorf("catalog: %d rows of %q were to become %d in another layout", before.rows, g.Dataset, after.rows)
 	}
+	charge, err := c.charge(bytesOf(g.Dataset, g.RowColumns, len(g.Nodes), g.Statistics, len(g.Dictionaries)))
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if charge != nil {
+			charge.Release()
+		}
+	}()
 	if err := c.enter(ctx, g.Dataset); err != nil {
 		return nil, err
 	}
@@ -99,9 +108,11 @@ func (c *Catalog) relay(ctx context.Context, g *Generation, changes []Change, re
 			for _, b := range shared {
 				b.Release()
 			}
+			let(now.held)
 			return nil, err
 		}
 	}
+	now.charge, charge = charge, nil
 	moved := c.leases.relay(old, now, made, lost, recoded)
 	now.lineage.settled = old.lineage.settled
 	if !recoded {
@@ -131,6 +142,7 @@ func (c *Catalog) relay(ctx context.Context, g *Generation, changes []Change, re
 // a lineage, and the sizes of the old layout. What it shares with that it has retained.
 func (g *Generation) relaid(changes []Change) (now *Generation, shared []Batch) {
 	now = &Generation{
+		held: held(g.held), chargesFacts: g.chargesFacts,
 		Dataset: g.Dataset, ID: g.ID, Layout: g.Layout + 1, Schema: g.Schema, Codec: g.Codec, Created: g.Created, Expires: g.Expires,
 		Order: g.Order, OrderDropped: g.OrderDropped, Durable: g.Durable, InPlace: g.InPlace, Rows: g.Rows, Decoded: g.Decoded, Stored: g.Stored, Nodes: slices.Clone(g.Nodes),
 		RowColumns: g.RowColumns, Statistics: g.Statistics, Dictionaries: g.Dictionaries, known: g.known,

@@ -106,13 +106,21 @@ func Bounds(f *arrowipc.Field, c statistics.Column) (b BoundFacts) {
 	return b
 }
 
-// FactsJSON is Facts as one JSON object. The bytes are shared by all callers and not to be modified.
+// FactsJSON is Facts as one JSON object. The bytes are shared by callers and not to be modified.
 func (g *Generation) FactsJSON() []byte {
-	g.factsOnce.Do(func() {
-		// Facts holds strings, numbers that JSON has, and booleans only: it always marshals. Invalid UTF-8 in a column name becomes U+FFFD.
-		g.facts, _ = json.Marshal(g.Facts())
-	})
-	return g.facts
+	g.factsMu.Lock()
+	defer g.factsMu.Unlock()
+	if g.facts != nil {
+		return g.facts
+	}
+	// Facts holds strings, numbers that JSON has, and booleans only: it always marshals. Invalid UTF-8 in a column name becomes U+FFFD.
+	f := g.Facts()
+	facts, _ := json.Marshal(f)
+	bytes := len(facts) - len(f.Created) + len(time.RFC3339Nano) // whatever the digits of the time: figures can be told beforehand
+	if charge, err := g.chargesFacts(int64(bytes)); err == nil {
+		g.facts, g.factsCharge = facts, charge
+	}
+	return facts
 }
 
 // BriefJSON is FactsJSON without the columns.

@@ -103,9 +103,14 @@ type Generation struct {
 	leases  int      // that hold it; guarded by leases.mu
 	small   int      // batches that are
 
-	// facts is the JSON of the generation's totals: the same for every caller, so it is made once.
-	factsOnce sync.Once
-	facts     []byte
+	held   Holder // of the schema; nil for none
+	charge Charge // of the generation's own memory; nil for none
+
+	// facts is the JSON of the generation's totals: the same for every caller, so it is made once, if there is room to keep it.
+	factsMu      sync.Mutex // no other lock is taken under it but those of the budget
+	facts        []byte
+	factsCharge  Charge
+	chargesFacts func(n int64) (Charge, error)
 }
 
 // DictionaryFacts are the sizes, in bytes, of all dictionaries that a generation's batches have under one ordinal, each
@@ -147,6 +152,12 @@ func (g *Generation) Release() {
 		}
 		for _, b := range g.Batches {
 			b.Release()
+		}
+		let(g.held)
+		for _, c := range []Charge{g.charge, g.factsCharge} {
+			if c != nil {
+				c.Release()
+			}
 		}
 	case n < 0:
 		panic("catalog: generation " + g.ID + " was released more often than it was acquired")

@@ -17,6 +17,7 @@ type Lease struct {
 // lease is a Lease that runs. It holds a reference to its generation.
 type lease struct {
 	deadline
+	charge  Charge
 	id      uint64
 	g       *Generation
 	period  time.Duration
@@ -31,18 +32,23 @@ type leases struct {
 }
 
 // Lease takes a lease on a generation that the caller holds, for so long from now. There is none (false) where the period
-// is not positive, and where leases are at one of the bounds that Options set.
+// is not positive, where leases are at one of the bounds that Options set, and where Options.Charge has no room for one.
 func (c *Catalog) Lease(g *Generation, period time.Duration) (Lease, bool) {
 	if period <= 0 {
+		return Lease{}, false
+	}
+	charge, err := c.charge(leaseBytes) // before the lock: who has no room to give looks at leases
+	if err != nil {
 		return Lease{}, false
 	}
 	s := &c.leases
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.byID) >= c.maxLeases || s.bytes > c.maxLeasedBytes-g.lineage.more(g) || !g.acquire() {
+		charge.Release()
 		return Lease{}, false
 	}
-	l := &lease{g: g, period: period, expires: c.now().Add(period)}
+	l := &lease{g: g, charge: charge, period: period, expires: c.now().Add(period)}
 	for l.id == 0 || s.byID[l.id] != nil {
 		l.id = rand.Uint64() // tickets are sealed: an id need be hard to meet by chance, not hard to guess
 	}
@@ -141,6 +147,7 @@ func (c *Catalog) end(l *lease) {
 	g.state.leases--
 	s.recount(g)
 	c.deadlines.remove(&l.deadline)
+	l.charge.Release()
 }
 
 // endLeases ends all of them.

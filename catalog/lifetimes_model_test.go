@@ -327,7 +327,8 @@ func TestLifetimesModel(t *testing.T) {
 	schema := flat(t)
 	rapid.Check(t, func(t *rapid.T) {
 		m := &lifetimes{t: t, schema: schema, now: noon, datasets: map[string]*modelDataset{}}
-		m.c = New(Options{Now: func() time.Time { return m.now }})
+		p := &purse{}
+		m.c = New(Options{Now: func() time.Time { return m.now }, Charge: p.charge})
 		step := func(f func()) func(*rapid.T) {
 			return func(t *rapid.T) { m.t = t; f() }
 		}
@@ -353,6 +354,9 @@ func TestLifetimesModel(t *testing.T) {
 			if n := b.refs.Load(); n != 0 {
 				t.Fatalf("batch %d is left with %d references", b.id, n)
 			}
+		}
+		if bytes, n := p.has(); bytes != 0 || n != 0 {
+			t.Fatalf("%d charges of %d bytes are left", n, bytes)
 		}
 		if n := len(m.c.deadlines.heap); n != 0 {
 			t.Fatalf("%d deadlines are left", n)

@@ -11,12 +11,13 @@ import (
 const (
 	keptPuts     = 10_000
 	keptPutTime  = 24 * time.Hour
-	keptPutBytes = 64 << 20 // of facts; past it a put's facts are kept without its columns
+	keptPutBytes = 64 << 20 // the default of Options.MaxPutBytes
 )
 
 // putIDs knows which puts have been committed or are under way, by their ids.
 type putIDs struct {
-	now func() time.Time
+	now  func() time.Time
+	most int64 // of bytes
 
 	mu    sync.Mutex // no other lock is taken under it
 	byID  map[string]*namedPut
@@ -32,7 +33,9 @@ type namedPut struct {
 	what  string        // it was, as sentText and commitText say; "" where that is not known
 }
 
-func newPutIDs(now func() time.Time) *putIDs { return &putIDs{now: now, byID: map[string]*namedPut{}} }
+func newPutIDs(now func() time.Time, most int64) *putIDs {
+	return &putIDs{now: now, most: most, byID: map[string]*namedPut{}}
+}
 
 // PutClaim is the right to be the one put of an id. Its owner ends it by Done or Abort; what comes second does nothing.
 type PutClaim struct {
@@ -114,7 +117,7 @@ func (c *PutClaim) Done(facts []byte, short func() []byte) {
 	defer s.mu.Unlock()
 	if !c.ended() {
 		c.put.facts = facts
-		if s.bytes+int64(len(facts)) > keptPutBytes {
+		if s.bytes+int64(len(facts)) > s.most {
 			c.put.facts = short()
 		}
 		s.bytes += int64(len(c.put.facts))
@@ -134,7 +137,7 @@ func (c *PutClaim) kept(g *Generation, now func() time.Time) *KeptPut {
 	bytes, what := c.ids.bytes, c.put.what
 	c.ids.mu.Unlock()
 	p := &KeptPut{Name: c.put.id, At: now(), Facts: g.FactsJSON(), What: what}
-	if bytes+int64(len(p.Facts)) > keptPutBytes {
+	if bytes+int64(len(p.Facts)) > c.ids.most {
 		p.Facts = g.BriefJSON()
 	}
 	return p

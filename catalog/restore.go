@@ -19,6 +19,8 @@ type Restored struct {
 
 	Order        *Order // nil: none is known
 	OrderDropped bool   // as of Generation
+
+	Held Holder // as of Put
 }
 
 // Restore publishes a durable generation that was kept by an earlier run, as it was then: its totals are added up from the
@@ -31,7 +33,7 @@ func (c *Catalog) Restore(r Restored, batches []Batch) error {
 	if c.datasets[r.Dataset] != nil {
 		return fmt.Errorf("%w: %q is restored once only", ErrExists, r.Dataset)
 	}
-	p := &Put{c: c, name: r.Dataset, schema: r.Schema}
+	p := &Put{c: c, name: r.Dataset, schema: r.Schema, Held: r.Held}
 	m := p.make(nil, batches, r.Codec, r.Order, columns, totals)
 	m.g.ID, m.g.Created, m.g.Expires, m.g.Durable = r.ID, r.Created, r.Expires, true
 	m.g.OrderDropped = r.OrderDropped

@@ -29,9 +29,10 @@ type Transaction struct {
 	Mode    Mode
 	Expires time.Time // when it is aborted
 
-	c   *Catalog
-	end deadline
-	ids *putIDs
+	c      *Catalog
+	end    deadline
+	ids    *putIDs
+	charge Charge
 
 	mu         sync.Mutex    // before Catalog.mu; not held while a commit is kept
 	over       bool          // committed or aborted
@@ -51,16 +52,27 @@ type part struct {
 	pin     *bool
 	durable *bool
 	ordered bool
+
+	held   Holder // as of Put
+	charge Charge // of the part itself
 }
 
+// release lets go of a part that does not become rows of the dataset.
 func (p *part) release() {
 	for _, b := range p.batches {
 		b.Release()
 	}
+	p.taken()
+}
+
+// taken lets go of what a part has beside its batches, which are the dataset's now.
+func (p *part) taken() {
+	let(p.held)
+	p.charge.Release()
 }
 
 // BeginTransaction opens a transaction that is aborted after so long. ErrExists for Create, which Commit checks again;
-// ErrTooMany.
+// ErrTooMany; those of Options.Charge.
 func (c *Catalog) BeginTransaction(dataset string, mode Mode, period time.Duration) (*Transaction, error) {
 	probe := &Put{name: dataset, mode: mode}
 	if mode == Create {
@@ -71,8 +83,12 @@ func (c *Catalog) BeginTransaction(dataset string, mode Mode, period time.Durati
 			return nil, err
 		}
 	}
+	charge, err := c.charge(transactionBytes + 2*int64(len(dataset)))
+	if err != nil {
+		return nil, err
+	}
 	t := &Transaction{
-		ID: rand.Text(), Dataset: dataset, Mode: mode, Expires: c.now().Add(period), c: c, ids: newPutIDs(c.now),
+		charge: charge, ID: rand.Text(), Dataset: dataset, Mode: mode, Expires: c.now().Add(period), c: c, ids: newPutIDs(c.now, c.puts.most),
 	}
 	t.end.lapse = t.lapse
 	s := &c.transactions
@@ -83,6 +99,7 @@ func (c *Catalog) BeginTransaction(dataset string, mode Mode, period time.Durati
 	}
 	s.mu.Unlock()
 	if full {
+		charge.Release()
 		return nil, fmt.Errorf("%w: %d transactions are open; commit or abort one", ErrTooMany, s.most)
 	}
 	c.deadlines.set(&t.end, t.Expires)
@@ -154,7 +171,7 @@ type Staged struct {
 
 // Stage completes a put that Transaction.Begin began, under its id or "". It gives the put's facts as JSON. On success the
 // transaction owns the caller's reference to every batch; on an error the caller keeps them. ErrNoTransaction; ErrConflict
-// when the schema is not that of a put which was completed meanwhile; ErrTooMany. The context is for the wait for a commit.
+// when the schema is not that of a put which was completed meanwhile; ErrTooMany; those of Put.Charge. The context is for the wait for a commit.
 func (p *Put) Stage(ctx context.Context, batches []Batch, codec string, order *Order, id string) ([]byte, error) {
 	t := p.transaction
 	g := p.c.newGeneration(p.name, p.schema, arrowipc.RowColumns(p.schema.Layout.Columns), codec)
@@ -166,6 +183,15 @@ func (p *Put) Stage(ctx context.Context, batches []Batch, codec string, order *O
 	if err != nil {
 		return nil, err
 	}
+	charge, err := p.charge(partBytes + int64(len(facts)+len(id)))
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if charge != nil {
+			charge.Release()
+		}
+	}()
 	if err := t.enter(ctx); err != nil {
 		return nil, err
 	}
@@ -179,7 +205,8 @@ func (p *Put) Stage(ctx context.Context, batches []Batch, codec string, order *O
 	if len(t.parts) >= maxStaged {
 		return nil, fmt.Errorf("%w: the transaction has %d puts; commit it", ErrTooMany, len(t.parts))
 	}
-	t.parts = append(t.parts, part{id, p.schema, batches, codec, order, p.TTL, p.Pin, p.Durable, p.Ordered})
+	t.parts = append(t.parts, part{id, p.schema, batches, codec, order, p.TTL, p.Pin, p.Durable, p.Ordered, held(p.Held), charge})
+	charge = nil
 	if p.Claim != nil {
 		p.Claim.is(sentText(p.mode, g.Rows, p.schema))
 	}
@@ -207,6 +234,7 @@ func (t *Transaction) enter(ctx context.Context) error {
 // close takes the transaction out. The lock is held.
 func (t *Transaction) close() {
 	t.over, t.parts = true, nil
+	t.charge.Release()
 	t.c.deadlines.remove(&t.end)
 	t.c.transactions.mu.Lock()
 	delete(t.c.transactions.byID, t.ID)

@@ -65,6 +65,9 @@ func (t *Transaction) commit(ctx context.Context, puts []string) (g *Generation,
 		t.committing = nil
 		switch {
 		case g != nil:
+			for _, p := range kept {
+				p.taken()
+			}
 			discarded = others
 			t.close()
 		case t.lapsed:
@@ -78,7 +81,7 @@ func (t *Transaction) commit(ctx context.Context, puts []string) (g *Generation,
 
 // publish commits puts as one. What is how the commit is known.
 func (t *Transaction) publish(ctx context.Context, puts []part, what string) (*Generation, error) {
-	p := &Put{c: t.c, name: t.Dataset, mode: t.Mode, schema: puts[0].schema, what: what}
+	p := &Put{c: t.c, name: t.Dataset, mode: t.Mode, schema: puts[0].schema, Held: puts[0].held, what: what}
 	var batches []Batch
 	order := puts[0].order
 	for i, k := range puts {
