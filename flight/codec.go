@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"github.com/flightcache/flightcache/batchstore"
 	"github.com/flightcache/flightcache/batchstore/arena"
 )
 
@@ -25,6 +26,9 @@ const (
 	maxDescriptorBytes = 1 << 20
 	maxHeaderBytes     = 64 << 20
 )
+
+// largeHeader is the most bytes of a header that are kept outside of the store's memory.
+const largeHeader = 64 << 10
 
 // Codec is gRPC's protobuf codec, except that it knows [incoming] and [outgoing]: FlightData read with one copy and
 // written with none. It keeps the name "proto", by which clients ask for it.
@@ -65,6 +69,8 @@ type incoming struct {
 
 	descriptor []byte // nil if the message has none
 	header     []byte
+	large      arena.Block // that the header lies in, if it is a large one
+	small      []byte      // used again for headers that are not
 	body       arena.Block
 	hasBody    bool
 	size       int // bytes on the wire, gRPC's framing apart
@@ -86,9 +92,16 @@ func (m *incoming) drop() {
 	}
 }
 
-func (m *incoming) read(data mem.BufferSlice) error {
+// end frees all that is left of the message.
+func (m *incoming) end() {
 	m.drop()
-	m.descriptor, m.header, m.size = nil, m.header[:0], data.Len()
+	batchstore.Free(&m.large)
+	m.header = nil
+}
+
+func (m *incoming) read(data mem.BufferSlice) error {
+	m.end()
+	m.descriptor, m.size = nil, data.Len()
 	r := data.Reader()
 	defer r.Close()
 	for r.Remaining() > 0 {
@@ -131,10 +144,19 @@ func (m *incoming) field(r *mem.Reader, num protowire.Number, n int) error {
 		if n > maxHeaderBytes {
 			return fmt.Errorf("%w: message header of %d bytes, at most %d are taken", errFlightData, n, maxHeaderBytes)
 		}
-		if cap(m.header) < n {
-			m.header = make([]byte, n)
+		batchstore.Free(&m.large)
+		if n > largeHeader { // most are schemas with much metadata: they count as bodies do
+			b, err := m.alloc(nil, n)
+			if err != nil {
+				return err
+			}
+			m.header, m.large = b.B, b
+			return readFull(r, m.header)
 		}
-		m.header = m.header[:n]
+		if cap(m.small) < n {
+			m.small = make([]byte, n)
+		}
+		m.header = m.small[:n]
 		return readFull(r, m.header)
 	case fieldBody:
 		m.drop()

@@ -205,17 +205,28 @@ func TestCodecCountsDiscardedMessages(t *testing.T) {
 // eight in gRPC's stream, and the body field of a batch even when it is empty.
 func TestCodecWritesFields(t *testing.T) {
 	r := newRig(t, 0)
+	lend := func(n int) ([]byte, batchstore.Owner, error) {
+		r.owner.Retain()
+		return make([]byte, n), r.owner, nil
+	}
+	header, large := []byte("header"), bytes.Repeat([]byte("header"), largeHeader/6+1)
 	for name, c := range map[string]struct {
-		body [][]byte
-		app  []byte
+		header []byte
+		body   [][]byte
+		app    []byte
 	}{
-		"body in pieces": {[][]byte{bytes.Repeat([]byte{1}, 3000), {2, 3}, bytes.Repeat([]byte{4}, 2000)}, nil},
-		"empty body":     {nil, nil},
-		"metadata":       {[][]byte{{1}}, []byte("{}")},
+		"body in pieces":           {header, [][]byte{bytes.Repeat([]byte{1}, 3000), {2, 3}, bytes.Repeat([]byte{4}, 2000)}, nil},
+		"empty body":               {header, nil, nil},
+		"metadata":                 {header, [][]byte{{1}}, []byte("{}")},
+		"large header":             {large, [][]byte{bytes.Repeat([]byte{1}, 3000)}, []byte("{}")},
+		"large header, empty body": {large, nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			want := bytes.Join(c.body, nil)
-			m := batchMessage(r.lease, &batchstore.Message{Header: []byte("header"), Body: c.body, BodyLength: int64(len(want)), Owner: r.owner}, c.app)
+			m, err := batchMessage(r.lease, &batchstore.Message{Header: c.header, Body: c.body, BodyLength: int64(len(want)), Owner: r.owner}, c.app, lend)
+			if err != nil {
+				t.Fatal(err)
+			}
 			data, err := NewCodec().Marshal(m)
 			if err != nil {
 				t.Fatal(err)
@@ -235,7 +246,7 @@ func TestCodecWritesFields(t *testing.T) {
 			if err := proto.Unmarshal(raw, &got); err != nil {
 				t.Fatal(err)
 			}
-			padding, found := bytes.CutPrefix(got.DataHeader, []byte("header"))
+			padding, found := bytes.CutPrefix(got.DataHeader, c.header)
 			if !found || len(padding) > 8 || len(bytes.Trim(padding, "\x00")) > 0 {
 				t.Errorf("the header is %q", got.DataHeader)
 			}
@@ -243,6 +254,38 @@ func TestCodecWritesFields(t *testing.T) {
 				t.Errorf("a body of %d bytes that differs from one of %d, or metadata %q, want %q", len(got.DataBody), len(want), got.AppMetadata, c.app)
 			}
 		})
+	}
+	r.want(0, 1)
+	if _, err := batchMessage(r.lease, &batchstore.Message{Header: large, Owner: r.owner}, nil, func(int) ([]byte, batchstore.Owner, error) {
+		return nil, nil, batchstore.ErrMemory
+	}); !errors.Is(err, batchstore.ErrMemory) {
+		t.Errorf("without memory for the header: %v", err)
+	}
+}
+
+// A schema is sent behind its tag, with zeros behind it; a large one is not copied, and held until it is sent.
+func TestCodecWritesSchemas(t *testing.T) {
+	r := newRig(t, 0)
+	for _, n := range []int{0, 100, largeHeader, largeHeader + 1, largeHeader + 8, 1 << 20} {
+		header := bytes.Repeat([]byte{7}, n)
+		m := schemaMessage(r.lease, header, r.owner)
+		data, err := NewCodec().Marshal(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if held := r.owner.count(); held != map[bool]int{true: 1}[n > largeHeader] {
+			t.Errorf("%d bytes: held %d times", n, held)
+		}
+		raw := data.Materialize()
+		data.Free()
+		var got arrowflight.FlightData
+		if err := proto.Unmarshal(raw, &got); err != nil || len(raw) != m.size {
+			t.Errorf("%d bytes: %v, %d bytes, counted as %d", n, err, len(raw), m.size)
+		}
+		padding, found := bytes.CutPrefix(got.DataHeader, header)
+		if !found || len(padding) > 8 || len(bytes.Trim(padding, "\x00")) > 0 {
+			t.Errorf("%d bytes: %d came", n, len(got.DataHeader))
+		}
 	}
 	r.want(0, 1)
 }

@@ -30,6 +30,7 @@ type Durable struct {
 type segments interface {
 	Persist(schema *arrowipc.Schema, batches []*batchstore.Batch) ([]batchstore.Place, error)
 	Recover(segment string) (*arrowipc.Schema, []*batchstore.Batch, error)
+	Schema(c *batchstore.Claim, header []byte) (*batchstore.Schema, error)
 	Sweep(keep func(segment string) bool) (removed int, err error)
 	KeepFiles(keep bool)
 }

@@ -130,10 +130,12 @@ func (f *recovered) release() {
 
 // restore publishes one dataset and tells how many batches it has, and how many of these are lost.
 func (d *Durable) restore(c *catalog.Catalog, r *journal.Dataset, found map[string]*recovered) (n, bad int, err error) {
-	schema, err := arrowipc.ParseSchema(r.Schema, d.limits)
+	held, err := d.store.Schema(nil, r.Schema)
 	if err != nil {
 		return 0, 0, fmt.Errorf("its schema in the durable catalogue: %w", err)
 	}
+	defer held.Release()
+	schema := held.Schema
 	sorted, err := order(schema, r)
 	if err != nil {
 		return 0, 0, err
@@ -155,7 +157,7 @@ func (d *Durable) restore(c *catalog.Catalog, r *journal.Dataset, found map[stri
 	dropped := r.OrderDropped || r.SortedBy != nil && sorted == nil
 	err = c.Restore(catalog.Restored{
 		Dataset: r.Name, ID: r.Generation, Schema: schema, Codec: r.Codec, Created: r.Created, Expires: r.Expires, Pinned: r.Pinned,
-		Order: sorted, OrderDropped: dropped,
+		Order: sorted, OrderDropped: dropped, Held: held,
 	}, batches)
 	if err != nil {
 		for _, b := range batches {

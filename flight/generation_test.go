@@ -150,7 +150,7 @@ func TestAppendSharesBatches(t *testing.T) {
 	if len(old.Batches) != 1 || len(g.Batches) != 2 || g.Batches[0] != old.Batches[0] {
 		t.Errorf("the old generation has %d batches, the new one %d, and does not share", len(old.Batches), len(g.Batches))
 	}
-	if got := f.charged(); got != 2*once {
+	if got := f.charged(); got > 2*once || got < 2*once-4096 { // they share the schema as well
 		t.Errorf("%d bytes for two generations, one batch is %d", got, once)
 	}
 	old.Release()

@@ -45,12 +45,20 @@ func (s *Server) DoGet(t *arrowflight.Ticket, stream arrowflight.FlightService_D
 			s.reclaimer.watch(lease)
 		}
 	}()
-	get := &get{stream: stream, lease: lease, call: c, metadata: ticket.Command.BatchMetadata}
+	if read.Schema != g.Schema {
+		// What is left of a large schema is as large, and lives as long as the read.
+		charge, err := o.Claim.Charge(read.Schema.Bytes())
+		if err != nil {
+			return inDataset(ticket.Command.Dataset, err)
+		}
+		defer charge.Release()
+	}
+	get := &get{stream: stream, lease: lease, claim: o.Claim, call: c, metadata: ticket.Command.BatchMetadata}
 	defer func() { s.stats.both(c.dataset, get.count) }()
 	if ticket.Command.Statistics {
 		return get.sendStatistics(read, ticket.Command.BatchMetadata)
 	}
-	if err := get.schema(read); err != nil {
+	if err := get.schema(read, s.store); err != nil {
 		return err
 	}
 	if read.Decode {
@@ -111,6 +119,7 @@ func (s *Server) generation(dataset, id string) (*catalog.Generation, error) {
 type get struct {
 	stream   arrowflight.FlightService_DoGetServer
 	lease    *lease
+	claim    *batchstore.Claim
 	call     *call
 	metadata bool // the client asked for JSON about each batch
 	batch    int  // ordinal of the stored batch that is being sent
@@ -120,8 +129,23 @@ type get struct {
 	messages, pruned, decoded, encoded int64
 }
 
-func (g *get) schema(r *plan.Read) error {
-	m := schemaMessage(r.Schema.Message())
+// schema sends the schema. A large one is the store's own if nothing of it is left out, else it is copied to memory that counts.
+func (g *get) schema(r *plan.Read, s *batchstore.Store) error {
+	header := r.Schema.Message()
+	var owner batchstore.Owner
+	if held := s.Hold(r.Schema); held != nil {
+		defer held.Release()
+		owner = held
+	} else if len(header) > largeHeader {
+		lent, scratch, err := g.claim.Lend(len(header))
+		if err != nil {
+			return err
+		}
+		defer scratch.Release()
+		copy(lent, header)
+		header, owner = lent, scratch
+	}
+	m := schemaMessage(g.lease, header, owner)
 	g.call.bytes += int64(m.size)
 	return g.stream.SendMsg(m)
 }
@@ -144,7 +168,10 @@ func (g *get) send(out *batchstore.Message) error {
 			return err
 		}
 	}
-	m := batchMessage(g.lease, out, app)
+	m, err := batchMessage(g.lease, out, app, g.claim.Lend)
+	if err != nil {
+		return err
+	}
 	g.decoded += out.Decoded
 	g.encoded += out.Encoded
 	if err := g.stream.SendMsg(m); err != nil {

@@ -118,6 +118,7 @@ func start(t testing.TB, change ...func(*setup)) *fixture {
 			s.disk(f.durable)
 		}
 	}
+	s.catalog.Charge = ChargeTo(f.store)
 	f.catalog = catalog.New(s.catalog)
 	if f.durable != nil {
 		if err := f.durable.Restore(f.catalog); err != nil {

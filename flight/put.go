@@ -48,6 +48,7 @@ type put struct {
 	command descriptors.PutCommand
 	known   bool // the descriptor has come
 	schema  *arrowipc.Schema
+	held    *batchstore.Schema // that schema
 	commit  *catalog.Put
 	ingest  *batchstore.Ingest
 	claim   *batchstore.Claim // of the memory that the put takes
@@ -75,11 +76,12 @@ func (p *put) run(ctx context.Context) ([]byte, error) {
 		}
 	}()
 	in := &incoming{alloc: p.alloc}
-	defer in.drop()
+	defer in.end()
 	defer func() {
 		if p.ingest != nil {
 			p.ingest.Abort()
 		}
+		p.held.Release()
 	}()
 	p.reading = true
 	for {
@@ -180,9 +182,10 @@ func (p *put) begin(in *incoming) error {
 		return fmt.Errorf("%w: a second schema; put each schema in a stream of its own", errStream)
 	}
 	var err error
-	if p.schema, err = arrowipc.ParseSchema(in.header, p.server.store.Limits()); err != nil {
+	if p.held, err = p.server.store.Schema(p.claim, in.header); err != nil {
 		return err
 	}
+	p.schema = p.held.Schema
 	o := batchstore.IngestOptions{
 		Codec: p.server.opts.Codec, Level: p.command.Level, KeepArriving: true,
 		KeepBatches: p.command.Batching == descriptors.BatchingKeep, Claim: p.claim,
@@ -209,6 +212,7 @@ func (p *put) begin(in *incoming) error {
 		return err
 	}
 	p.commit.TTL, p.commit.Pin, p.commit.Durable = time.Duration(p.command.TTL)*time.Second, p.command.Pin, p.command.Durable
+	p.commit.Held, p.commit.Charge = asHolder(p.ingest.Held()), charging(p.claim.Charge)
 	p.commit.Ordered = p.command.SortedBy != nil
 	return p.checkOrder()
 }

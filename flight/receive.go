@@ -68,7 +68,7 @@ func (s *callStream) receive(m any) error {
 	in := m
 	kept, isData := m.(*incoming)
 	if isData { // its owner may use it again before gRPC has ended with it
-		kept.drop()
+		kept.end()
 		in = &incoming{alloc: kept.alloc}
 	}
 	result := make(chan error)
@@ -78,7 +78,7 @@ func (s *callStream) receive(m any) error {
 		case result <- err:
 		case <-s.ctx.Done():
 			if late, ok := in.(*incoming); ok {
-				late.drop()
+				late.end()
 			}
 		}
 	})

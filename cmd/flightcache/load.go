@@ -12,7 +12,6 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/flightcache/flightcache/arrowipc"
 	"github.com/flightcache/flightcache/batchstore"
 	"github.com/flightcache/flightcache/catalog"
 	"github.com/flightcache/flightcache/compress"
@@ -103,7 +102,15 @@ func (c *serveCmd) loadFile(ctx context.Context, s *stores, file string, log *za
 	if err != nil {
 		return err
 	}
-	if err := commitLoaded(ctx, s.names, string(name), schema, batches); err != nil {
+	held, err := s.store.Schema(nil, schema.Message()) // the one that the batches have, if there are any
+	if err != nil {
+		for _, b := range batches {
+			b.Release()
+		}
+		return err
+	}
+	defer held.Release()
+	if err := commitLoaded(ctx, s.names, string(name), held, batches); err != nil {
 		for _, b := range batches {
 			b.Release()
 		}
@@ -120,13 +127,13 @@ func (c *serveCmd) loadFile(ctx context.Context, s *stores, file string, log *za
 }
 
 // commitLoaded publishes batches, which are the catalogue's unless it fails.
-func commitLoaded(ctx context.Context, names *catalog.Catalog, name string, schema *arrowipc.Schema, batches []*batchstore.Batch) error {
-	put, err := names.Begin(name, catalog.Create, schema)
+func commitLoaded(ctx context.Context, names *catalog.Catalog, name string, schema *batchstore.Schema, batches []*batchstore.Batch) error {
+	put, err := names.Begin(name, catalog.Create, schema.Schema)
 	if err != nil {
 		return err
 	}
 	durable := false
-	put.Durable, put.InPlace = &durable, true
+	put.Durable, put.InPlace, put.Held = &durable, true, schema
 	codec := compress.None
 	list := make([]catalog.Batch, len(batches))
 	for i, b := range batches {

@@ -108,9 +108,13 @@ func (c *serveCmd) storeOptions() batchstore.Options {
 	return o
 }
 
-// catalogOptions leave leases a quarter of the memory for what only they keep. The keeper may be nil.
-func (c *serveCmd) catalogOptions(keeper *flight.Durable) catalog.Options {
-	o := catalog.Options{MaxLeasedBytes: int64(c.Memory / 4)}
+// catalogOptions leave leases a quarter of the memory for what only they keep, and put_ids a small part of it, which is not
+// charged. The keeper may be nil.
+func (c *serveCmd) catalogOptions(store *batchstore.Store, keeper *flight.Durable) catalog.Options {
+	o := catalog.Options{MaxLeasedBytes: int64(c.Memory / 4), Charge: flight.ChargeTo(store)}
+	if c.Memory > 0 {
+		o.MaxPutBytes = min(max(int64(c.Memory/64), 1<<20), 64<<20)
+	}
 	if keeper != nil {
 		o.Keeper, o.Durable = keeper, c.Durable
 	}

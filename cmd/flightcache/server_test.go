@@ -18,7 +18,7 @@ func startServer(t testing.TB) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	names := catalog.New(catalog.Options{})
+	names := catalog.New(catalog.Options{Charge: flight.ChargeTo(store)})
 	service, err := flight.New(store, names, flight.Options{Codec: compress.Zstd})
 	if err != nil {
 		t.Fatal(err)

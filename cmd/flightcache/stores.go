@@ -37,13 +37,13 @@ func (c *serveCmd) openStores(log *zap.Logger) (s *stores, err error) {
 		return s, err
 	}
 	if s.dir == nil {
-		s.names = catalog.New(c.catalogOptions(nil))
+		s.names = catalog.New(c.catalogOptions(s.store, nil))
 		return s, nil
 	}
 	if s.durable, err = flight.OpenDurable(s.store, s.dir.catalog(), log); err != nil {
 		return s, err
 	}
-	s.names = catalog.New(c.catalogOptions(s.durable))
+	s.names = catalog.New(c.catalogOptions(s.store, s.durable))
 	return s, s.durable.Restore(s.names)
 }
 
