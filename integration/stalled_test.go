@@ -135,9 +135,9 @@ func TestReadersBeyondTheBudget(t *testing.T) {
 	const budget, readers = 192 << 20, 50
 	address := startServer(t, "--memory", fmt.Sprint(budget))
 	client := stockClient(t, address)
-	batch := regular(1 << 20)
+	batch := regular(128 << 10) // 8 MiB, which each reader holds whole until all parts of it are sent
 	defer batch.Release()
-	put(t, client, map[string]any{"dataset": "d", "codec": "zstd"}, batch)
+	put(t, client, map[string]any{"dataset": "d", "codec": "zstd"}, batch, batch, batch, batch)
 	var all []*rawConn
 	for range readers {
 		r := dialRaw(t, address)

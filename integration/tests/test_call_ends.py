@@ -88,33 +88,26 @@ def large(server: Server) -> Iterator[int]:
         client.drop("large")
 
 
-TIMED_OUT: dict[str, tuple[float, Callable[[Client, fl.FlightCallOptions], object]]] = {
-    "a get that reads slowly": (
-        0.1,
-        lambda c, o: [time.sleep(0.02) for _ in c.flight.do_get(fl.Ticket(command_of("large", wire="none")), o)],
-    ),
-    "a get of rows that must be looked for": (
-        0.01,
-        lambda c, o: c.get("large", o, filters=[["s1", "=", "str_a_5"], ["s2", "=", "str_b_1"]]),
-    ),
-    "a put that stands still": (0.1, lambda c, o: c.put_batches("new", DATA.schema, _slowly(), o)),
+TIMED_OUT: dict[str, Callable[[Client, fl.FlightCallOptions], object]] = {
+    "a get that reads slowly": lambda c, o: [
+        time.sleep(0.1) for _ in c.flight.do_get(fl.Ticket(command_of("large", wire="none")), o)
+    ],
+    "a put that stands still": lambda c, o: c.put_batches("new", DATA.schema, _slowly(), o),
 }
-"""How long the call may take, and the call, which takes longer."""
 
 
 def _slowly() -> Iterator[pa.RecordBatch]:
     for batch in DATA.to_batches():
-        time.sleep(0.1)
+        time.sleep(0.3)
         yield batch
 
 
 @pytest.mark.parametrize("what", TIMED_OUT)
 def test_a_timeout_is_a_timeout(client: Client, large: int, what: str) -> None:
     """It ends the call, on both sides, and has a code of its own."""
-    seconds, call = TIMED_OUT[what]
     began = time.monotonic()
     with pytest.raises(fl.FlightTimedOutError):
-        call(client, fl.FlightCallOptions(timeout=seconds))
+        TIMED_OUT[what](client, fl.FlightCallOptions(timeout=1))
     assert time.monotonic() - began < SOON
     assert client.settled_charge(large, SOON) == large
     assert client.names() == ["large"]
@@ -188,7 +181,7 @@ def test_a_stream_that_nobody_reads_does_not_keep_the_server(tmp_path: Path) -> 
         assert 1 <= seconds < 30
         assert "before every call had ended" in server.log()
         with pytest.raises((pa.ArrowException, fl.FlightError)):
-            reader.read_all()
+            list(reader)
         with pytest.raises((pa.ArrowException, fl.FlightError)):
             writer.close()
     with Server("--data-dir", str(tmp_path), "--durable") as server, server.client() as client:
