@@ -1,49 +1,35 @@
 package flight
 
 import (
-	"runtime"
 	"sync"
 	"sync/atomic"
-	"weak"
+	"time"
 )
 
 // framePool hands out the transport's frame buffers without clearing them: they are overwritten anyway, and clearing took a
 // seventh of a put's CPU. Most frames of large messages are as large as frames may be. A buffer is never more than an eighth
 // larger than what it is for, so that what the transport keeps is what is counted: see package intake.
 //
-// It is no sync.Pool since what it keeps is counted and bounded. As of one, a collection takes what was not needed since the
-// one before.
+// It is no sync.Pool since what it keeps is counted and bounded, and goes also where nothing is collected: a server that
+// rests collects once in two minutes.
 type framePool struct {
 	idle atomic.Int64 // bytes of the buffers that are kept
 
 	mu    sync.Mutex
 	kept  []*[]byte
-	least int // that were kept at any time since the last collection
+	least int  // that were kept at any time since the last trim
+	timed bool // a trim is to come
 }
 
 const (
 	frame = 16 << 10
 	// maxIdleFrames bounds the buffers that wait to be used again, in bytes.
 	maxIdleFrames = 64 << 20
+	// idleFrameTime is how often what was not needed since the last time is let go of.
+	idleFrameTime = 5 * time.Second
 )
 
-func newFramePool() *framePool {
-	p := &framePool{}
-	trimAfterCollection(weak.Make(p))
-	return p
-}
-
-// trimAfterCollection has a pool trimmed after each collection, until the pool is gone.
-func trimAfterCollection(w weak.Pointer[framePool]) {
-	runtime.AddCleanup(&struct{ w weak.Pointer[framePool] }{w}, func(w weak.Pointer[framePool]) {
-		if p := w.Value(); p != nil {
-			p.trim()
-			trimAfterCollection(w)
-		}
-	}, w)
-}
-
-// trim lets go of the buffers that were not needed since the last time.
+// trim lets go of the buffers that were not needed since the last time, and comes again while there are any.
 func (p *framePool) trim() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -52,6 +38,16 @@ func (p *framePool) trim() {
 	p.kept = p.kept[:left]
 	p.least = left
 	p.idle.Store(int64(left) * frame)
+	p.timed = false
+	p.time()
+}
+
+// time has the pool trimmed, later, if anything is kept. The lock is held.
+func (p *framePool) time() {
+	if !p.timed && len(p.kept) > 0 {
+		p.timed = true
+		time.AfterFunc(idleFrameTime, p.trim)
+	}
 }
 
 // Get gives a buffer of length n, with whatever was in it.
@@ -85,5 +81,6 @@ func (p *framePool) Put(b *[]byte) {
 	if len(p.kept) < maxIdleFrames/frame {
 		p.kept = append(p.kept, b)
 		p.idle.Add(frame)
+		p.time()
 	}
 }

@@ -1,9 +1,9 @@
 package flight
 
 import (
-	"runtime"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -42,34 +42,35 @@ func TestFramePool(t *testing.T) {
 	}
 }
 
-// What is not needed goes with the collections.
+// What is not needed goes with time, and the pool then rests.
 func TestFramePoolIsTrimmed(t *testing.T) {
-	p := newFramePool()
-	var all []*[]byte
-	for range 100 {
-		all = append(all, p.Get(frame))
-	}
-	for _, b := range all {
-		p.Put(b)
-	}
-	p.trim()
-	if n := p.idle.Load(); n != 100*frame {
-		t.Errorf("%d bytes are idle, though all were needed", n)
-	}
-	for range 30 {
-		all = append(all, p.Get(frame))
-	}
-	for _, b := range all[100:] {
-		p.Put(b)
-	}
-	p.trim()
-	if n := p.idle.Load(); n != 30*frame {
-		t.Errorf("%d bytes are idle, 30 frames were needed", n)
-	}
-	for deadline := time.Now().Add(patience); p.idle.Load() > 0; time.Sleep(time.Millisecond) {
-		runtime.GC()
-		if time.Now().After(deadline) {
-			t.Fatal("idle frames outlive collections")
+	synctest.Test(t, func(t *testing.T) {
+		p := &framePool{}
+		use := func(n int) {
+			var all []*[]byte
+			for range n {
+				all = append(all, p.Get(frame))
+			}
+			for _, b := range all {
+				p.Put(b)
+			}
 		}
-	}
+		use(100)
+		for _, want := range []int64{100, 30, 0} {
+			if n := p.idle.Load(); n < want*frame {
+				t.Errorf("%d bytes are idle before %d frames are", n, want)
+			}
+			time.Sleep(idleFrameTime)
+			synctest.Wait()
+			if n := p.idle.Load(); n != want*frame {
+				t.Errorf("%d bytes are idle, %d frames were needed", n, want)
+			}
+			if want == 100 {
+				use(30)
+			}
+		}
+		if p.timed {
+			t.Error("an empty pool is still trimmed")
+		}
+	})
 }

@@ -58,7 +58,7 @@ func New(store *batchstore.Store, c *catalog.Catalog, o Options) (*Server, error
 	s := &Server{
 		opts: o, store: store, catalog: c, sealer: descriptors.NewSealer(*o.TicketKey),
 		stats: counters{datasets: map[string]*counts{}, exists: hasDataset(c)}, health: health.NewServer(),
-		putting: putting{names: map[string]int{}}, intake: intake.New(o.intake(store.Stats().Budget)), unaries: map[string]bool{}, frames: newFramePool(),
+		putting: putting{names: map[string]int{}}, intake: intake.New(o.intake(store.Stats().Budget)), unaries: map[string]bool{}, frames: &framePool{},
 	}
 	s.compactor, s.encoder = newCompactor(s), newEncoder(s)
 	store.Attach(datasets{s})
