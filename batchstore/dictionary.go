@@ -34,6 +34,12 @@ func (d *Dictionary) Decoded() int64 { return sum(d.values.decoded) }
 // StoredBytes is the length of the stored values, padding included.
 func (d *Dictionary) StoredBytes() int64 { return d.values.StoredBytes() }
 
+// Resident tells whether the values are in memory.
+func (d *Dictionary) Resident() bool { return d.values.Resident() }
+
+// Filed tells whether the values lie in a file.
+func (d *Dictionary) Filed() bool { return d.values.Filed() }
+
 // Retain adds a reference; the caller holds one already.
 func (d *Dictionary) Retain() { d.values.Retain() }
 

@@ -2,7 +2,7 @@ package batchstore
 
 import "github.com/flightcache/flightcache/arrowipc"
 
-// Unload has the bodies of batches of one schema leave memory, in row order; what lies in no file is written to one before. It
+// Unload has the bodies of batches of one schema, and of their dictionaries, leave memory, in row order; what lies in no file is written to one before. It
 // gives the bytes that left. What is being sent stays until it has been. Pinned batches stay. The caller retains the
 // batches. Errors are ErrFiles where the store has no folder, ErrNoSpace and others of the file system.
 func (s *Store) Unload(schema *arrowipc.Schema, batches []*Batch) (left int64, err error) {
@@ -13,10 +13,20 @@ func (s *Store) Unload(schema *arrowipc.Schema, batches []*Batch) (left int64, e
 		if b.pinned.Load() {
 			continue
 		}
-		s.files.forget(b)
-		left += s.leave(b)
+		left += s.unload(b)
+		for _, d := range b.dicts {
+			// Another schema's batches may have brought it in, and a file have it only now.
+			if d.values.filed() {
+				left += s.unload(d.values)
+			}
+		}
 	}
 	return left, nil
+}
+
+func (s *Store) unload(b *Batch) int64 {
+	s.files.forget(b)
+	return s.leave(b)
 }
 
 // Spills tells whether bodies move to files when the budget is full.
