@@ -129,6 +129,25 @@ type Description struct {
 	Leases      int    `json:"leases"`            // that run, on any of its generations
 	LeasedBytes int64  `json:"leased_bytes"`      // stored bytes of generations that only leases keep
 	PlainBytes  int64  `json:"plain_bytes"`       // of its stored bytes, those of plain batches that wait to be encoded
+
+	// Of its stored bytes, those that lie in memory and those that lie in files. A durable batch that is read often, or is
+	// pinned, lies in both.
+	MemoryBytes int64 `json:"memory_bytes"`
+	FileBytes   int64 `json:"file_bytes"`
+}
+
+// place adds what a batch's or a dictionary's bytes lie in: in memory, where the store does not tell.
+func (d *Description) place(what any, stored int64) {
+	x, can := what.(interface {
+		Resident() bool
+		Filed() bool
+	})
+	if !can || x.Resident() {
+		d.MemoryBytes += stored
+	}
+	if can && x.Filed() {
+		d.FileBytes += stored
+	}
 }
 
 // Describe gives the description of a generation's dataset as JSON.
@@ -138,7 +157,15 @@ func (c *Catalog) Describe(g *Generation) ([]byte, error) {
 		d.Expires = g.Expires.UTC().Format(time.RFC3339Nano)
 	}
 	d.Leases, d.LeasedBytes = c.LeasesOf(g)
+	seen := map[any]bool{}
 	for _, b := range g.Batches {
+		d.place(b, b.StoredBytes())
+		b.EachDictionary(func(key any, _, _, stored int64) {
+			if !seen[key] {
+				seen[key] = true
+				d.place(key, stored)
+			}
+		})
 		if x, can := b.(interface{ Deferred() bool }); can && x.Deferred() {
 			d.PlainBytes += b.StoredBytes()
 		}

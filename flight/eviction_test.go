@@ -1,6 +1,7 @@
 package flight
 
 import (
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/flightcache/flightcache/batchstore"
+	"github.com/flightcache/flightcache/catalog"
 )
 
 // scene is a server that a script of testdata/eviction acts on, and what it should have: by dataset, and by lease.
@@ -188,6 +190,18 @@ func (s *scene) settled() batchstore.Stats {
 	return last
 }
 
+// described is what describe tells of a generation.
+func (s *scene) described(g *catalog.Generation) (d catalog.Description) {
+	text, err := s.catalog.Describe(g)
+	if err != nil {
+		s.Fatal(err)
+	}
+	if err := json.Unmarshal(text, &d); err != nil {
+		s.Fatal(err)
+	}
+	return d
+}
+
 // state is the exact bytes, and where each dataset's are.
 func (s *scene) state() string {
 	st := s.settled()
@@ -206,7 +220,9 @@ func (s *scene) state() string {
 				filed++
 			}
 		}
-		fmt.Fprintf(&w, "  %s: %d rows, %d batches, %d in memory, %d in files", g.Dataset, g.Rows, len(g.Batches), resident, filed)
+		told := s.described(g)
+		fmt.Fprintf(&w, "  %s: %d rows, %d batches, %d in memory (%d bytes), %d in files (%d bytes)",
+			g.Dataset, g.Rows, len(g.Batches), resident, told.MemoryBytes, filed, told.FileBytes)
 		if g.Pinned() {
 			w.WriteString(", pinned")
 		}

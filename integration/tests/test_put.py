@@ -26,7 +26,15 @@ def test_put_describe_and_info_tell_the_same_facts(client: Client, name: str) ->
     put = client.put(name, data)
     assert put.keys() >= FACT_KEYS
     # What a dataset has beside its newest generation, only describe tells.
-    assert client.describe(name) == {**put, "pinned": False, "leases": 0, "leased_bytes": 0, "plain_bytes": 0}
+    assert client.describe(name) == {
+        **put,
+        "pinned": False,
+        "leases": 0,
+        "leased_bytes": 0,
+        "plain_bytes": 0,
+        "memory_bytes": put["stored_bytes"],
+        "file_bytes": 0,
+    }
     assert json.loads(client.info(name).app_metadata) == put
     n, s, f = put["columns"]
     assert (n["name"], n["type"], n["null_count"]) == ("n", "int64", 1)

@@ -62,12 +62,20 @@ def _segments(folder: Path) -> list[Path]:
     return sorted((folder / "segments").glob("*.arrow"))
 
 
+def _places(client: Client, name: str) -> tuple[int, int]:
+    """The dataset's bytes in memory and in files."""
+    told = client.describe(name)
+    return told["memory_bytes"], told["file_bytes"]
+
+
 @pytest.mark.parametrize("codec", CODECS)
 def test_other_readers_open_the_files(tmp_path: Path, codec: str) -> None:
     data = _table(1, 200_000)
     with _spilling(tmp_path, 256 * MIB) as (_, client):
-        client.put("t", data, codec=codec)
+        stored = client.put("t", data, codec=codec)["stored_bytes"]
+        assert _places(client, "t") == (stored, 0)
         answer = client.action("evict", dataset="t")
+        assert _places(client, "t") == (0, stored)
         assert answer["evicted"]
         assert not answer["dropped"]
         assert answer["freed_bytes"] > 0
