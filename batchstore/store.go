@@ -110,6 +110,10 @@ func Free(b *arena.Block) {
 	}
 }
 
+// Stays tells whether bytes lie in the store's memory: they stay as they are until their owner is released. It must not be
+// called after Close.
+func (s *Store) Stays(p []byte) bool { return s.arena.Contains(p) }
+
 // Limits are the bounds that the store sets to message headers.
 func (s *Store) Limits() arrowipc.Limits { return s.opts.Limits }
 

@@ -52,6 +52,7 @@ func receiver(t testing.TB, n int) func() {
 // transport let go of it.
 func sender(t testing.TB, pieces, n int) func() {
 	ctx := connectionTracker{}.TagConn(context.Background(), &stats.ConnTagInfo{})
+	connected(t, connectionOf(ctx))
 	l, codec := connectionOf(ctx).newLease(), NewCodec()
 	t.Cleanup(func() { l.end() })
 	out := &batchstore.Message{Header: make([]byte, 500), BodyLength: int64(pieces * n), Owner: &holder{}}

@@ -7,13 +7,15 @@ import (
 	"google.golang.org/grpc/mem"
 
 	"github.com/flightcache/flightcache/batchstore"
+	"github.com/flightcache/flightcache/flight/gather"
 	"github.com/flightcache/flightcache/flight/intake"
 )
 
 // A lease is what one stream has lent to the transport: references to stored memory that gRPC still reads from.
 //
-// gRPC tells through the buffer's pool when it has let go of a piece. It does so when a message was written and when
-// its stream was reset, with two exceptions:
+// gRPC tells through the buffer's pool when it has let go of a piece, which goes when all that was written before has been sent:
+// the connection sends from the piece itself. gRPC does so when a message was written and when its stream was reset, with
+// two exceptions:
 //
 //   - Messages that were queued when their connection died. They are released when two things have passed: the
 //     connection's end, after which no writer of gRPC's runs, and the stream's handler, which might still have been
@@ -57,7 +59,7 @@ func (n *loan) over() {
 	done := l.ended && len(l.lent) == 0
 	l.mu.Unlock()
 	if lent {
-		n.owner.Release()
+		l.conn.out.After(n.owner)
 	}
 	if done {
 		l.conn.forget(l)
@@ -120,6 +122,7 @@ func (l *lease) rescue() {
 // connection knows the leases of one client connection.
 type connection struct {
 	intake *intake.Conn
+	out    *gather.Conn
 
 	mu     sync.Mutex // before lease.mu
 	leases map[*lease]struct{}
@@ -152,7 +155,7 @@ func (c *connection) rescueIfDead(l *lease) {
 	}
 }
 
-// close is the connection's end: leases whose handler has returned are rescued, the others when it does.
+// close is the connection's end, when nothing is sent from it any more: leases whose handler has returned are rescued, the others when it does.
 func (c *connection) close() {
 	c.mu.Lock()
 	c.dead = true

@@ -2,6 +2,8 @@ package flight
 
 import (
 	"context"
+	"io"
+	"net"
 	"runtime"
 	"sync"
 	"testing"
@@ -11,6 +13,7 @@ import (
 	"google.golang.org/grpc/stats"
 
 	"github.com/flightcache/flightcache/batchstore"
+	"github.com/flightcache/flightcache/flight/gather"
 )
 
 // holder is an owner that counts how often it is held.
@@ -44,11 +47,25 @@ type rig struct {
 	lease  *lease
 	pieces mem.BufferSlice
 	owner  *holder
+	far    net.Conn // the client's side
+}
+
+// connected gives a connection something to send by, and the other side of it.
+func connected(t testing.TB, c *connection) (far net.Conn) {
+	near, far := net.Pipe()
+	c.out = gather.New(near, gather.Options{})
+	t.Cleanup(func() {
+		_ = c.out.Close()
+		<-c.out.Ended()
+		_ = far.Close()
+	})
+	return far
 }
 
 func newRig(t *testing.T, n int) *rig {
 	ctx := connectionTracker{}.TagConn(context.Background(), &stats.ConnTagInfo{})
 	r := &rig{T: t, ctx: ctx, conn: connectionOf(ctx), owner: &holder{}}
+	r.far = connected(t, r.conn)
 	r.lease = r.conn.newLease()
 	m := &batchstore.Message{Owner: r.owner}
 	for range n {
@@ -62,7 +79,10 @@ func newRig(t *testing.T, n int) *rig {
 func (r *rig) free(i int) { r.pieces[i].Free() }
 
 // connEnd is what gRPC reports when a connection is over.
-func (r *rig) connEnd() { connectionTracker{}.HandleConn(r.ctx, &stats.ConnEnd{}) }
+func (r *rig) connEnd() {
+	_ = r.conn.out.Close()
+	connectionTracker{}.HandleConn(r.ctx, &stats.ConnEnd{})
+}
 
 func (r *rig) want(held, leases int) {
 	r.Helper()
@@ -210,6 +230,32 @@ func TestLeasesUnderConcurrency(t *testing.T) {
 		all.Go(func() { r.lease.end() })
 		all.Go(r.connEnd)
 		all.Wait()
+		r.want(0, 0)
+	}
+}
+
+// A piece that gRPC has let go of is held until what was written before has been sent, or the connection has ended.
+func TestLeaseOfWhatIsBeingSent(t *testing.T) {
+	for _, reads := range []bool{true, false} {
+		r := newRig(t, 2)
+		if _, err := r.conn.out.Write(make([]byte, 1000)); err != nil {
+			t.Fatal(err)
+		}
+		r.free(0)
+		r.lease.end()
+		r.want(2, 1)
+		if reads {
+			if _, err := io.ReadFull(r.far, make([]byte, 1000)); err != nil {
+				t.Fatal(err)
+			}
+			for deadline := time.Now().Add(patience); r.owner.count() > 1; time.Sleep(time.Millisecond) {
+				if time.Now().After(deadline) {
+					t.Fatal("what was sent is still held")
+				}
+			}
+			r.want(1, 1)
+		}
+		r.connEnd()
 		r.want(0, 0)
 	}
 }

@@ -163,6 +163,6 @@ func (o Options) Validate() error {
 func (o Options) intake(budget int64) intake.Options {
 	return intake.Options{
 		Bytes: cmp.Or(o.TransportBytes, max(DefaultTransportBytes, budget/4)), Message: int64(o.MaxReceive) + framingRoom,
-		Window: streamWindow, WriteBuffer: writeBufferSize, Wait: o.MessageWait, Stall: o.StallTime,
+		Window: streamWindow, Wait: o.MessageWait, Stall: o.StallTime,
 	}
 }

@@ -13,14 +13,14 @@ import (
 	"google.golang.org/grpc/stats"
 	"google.golang.org/grpc/tap"
 
+	"github.com/flightcache/flightcache/flight/gather"
 	"github.com/flightcache/flightcache/flight/intake"
 )
 
-// Sizes of the transport, chosen by measurement (see ARCHITECTURE.md): a write buffer of 1 MiB makes reads cheapest. A stream's
+// Sizes of the transport, chosen by measurement (see ARCHITECTURE.md). A stream's
 // window bounds what its client may send before a handler asks for more; that of a connection bounds nothing, as gRPC opens
 // it again whatever handlers do.
 const (
-	writeBufferSize  = 1 << 20
 	streamWindow     = 768 << 10
 	connectionWindow = 64 << 20
 )
@@ -40,11 +40,11 @@ const pingInterval = 200 * time.Millisecond
 // what was handed over is told.
 func (s *Server) transportOptions() []grpc.ServerOption {
 	return []grpc.ServerOption{
-		grpc.Creds(meteredCredentials{s.opts.Credentials, s.intake}),
+		grpc.Creds(meteredCredentials{s.opts.Credentials, s.intake, s.store.Stays}),
 		grpc.InTapHandle(s.arrives),
 		grpc.StatsHandler(connectionTracker{}),
-		grpc.ReadBufferSize(0), // a counted connection has its own
-		grpc.WriteBufferSize(writeBufferSize),
+		grpc.ReadBufferSize(0),  // a counted connection has its own
+		grpc.WriteBufferSize(0), // and gathers what is written
 		grpc.InitialWindowSize(streamWindow),
 		grpc.InitialConnWindowSize(connectionWindow),
 		grpc.MaxConcurrentStreams(maxStreams),
@@ -58,6 +58,7 @@ func (s *Server) transportOptions() []grpc.ServerOption {
 type meteredCredentials struct {
 	credentials.TransportCredentials
 	meter *intake.Meter
+	stays func(p []byte) bool
 }
 
 // ServerHandshake makes the connection a counted one.
@@ -66,19 +67,21 @@ func (c meteredCredentials) ServerHandshake(raw net.Conn) (net.Conn, credentials
 	if err != nil {
 		return nil, nil, err
 	}
-	counted := c.meter.Conn(conn)
-	return counted, countedInfo{info, counted}, nil
+	out := gather.New(conn, gather.Options{Stays: c.stays, Took: c.meter.Took})
+	counted := c.meter.Conn(conn, out)
+	return counted, countedInfo{info, counted, out}, nil
 }
 
 // Clone is that of the credentials.
 func (c meteredCredentials) Clone() credentials.TransportCredentials {
-	return meteredCredentials{c.TransportCredentials.Clone(), c.meter}
+	return meteredCredentials{c.TransportCredentials.Clone(), c.meter, c.stays}
 }
 
 // countedInfo is how a connection's context finds the counted connection: it is all of a handshake that gRPC hands on.
 type countedInfo struct {
 	credentials.AuthInfo
 	conn *intake.Conn
+	out  *gather.Conn
 }
 
 // receiving is what is known of one call's data on its way in.
@@ -112,7 +115,7 @@ func (connectionTracker) TagConn(ctx context.Context, _ *stats.ConnTagInfo) cont
 	c := &connection{leases: map[*lease]struct{}{}}
 	if p, ok := peer.FromContext(ctx); ok {
 		if info, ok := p.AuthInfo.(countedInfo); ok {
-			c.intake = info.conn
+			c.intake, c.out = info.conn, info.out
 		}
 	}
 	return context.WithValue(ctx, connectionKey{}, c)
@@ -120,7 +123,9 @@ func (connectionTracker) TagConn(ctx context.Context, _ *stats.ConnTagInfo) cont
 
 func (connectionTracker) HandleConn(ctx context.Context, s stats.ConnStats) {
 	if _, end := s.(*stats.ConnEnd); end {
-		connectionOf(ctx).close()
+		c := connectionOf(ctx)
+		<-c.out.Ended()
+		c.close()
 	}
 }
 

@@ -27,9 +27,10 @@ type Conn struct {
 	closed  bool
 }
 
-// Conn makes a counted connection of c, which it takes over.
-func (m *Meter) Conn(c net.Conn) *Conn {
-	k := &Conn{Conn: c, meter: m, in: newSource(c, m), streams: map[uint32]*Stream{}}
+// Conn makes a counted connection that reads from one and does all else by another, which may be the same, or write to the first.
+// It takes over the latter.
+func (m *Meter) Conn(from, c net.Conn) *Conn {
+	k := &Conn{Conn: c, meter: m, in: newSource(from, m), streams: map[uint32]*Stream{}}
 	k.reading.skip = preface
 	return k
 }
@@ -130,8 +131,6 @@ func (c *Conn) Write(p []byte) (int, error) {
 			c.end(f.stream)
 		}
 	}
-	c.meter.buffers.Add(c.meter.opts.WriteBuffer)
-	defer c.meter.buffers.Add(-c.meter.opts.WriteBuffer)
 	return c.Conn.Write(p)
 }
 

@@ -213,7 +213,7 @@ func FuzzConn(f *testing.F) {
 	f.Add([]byte{}, []byte{}, uint8(1))
 	f.Fuzz(func(t *testing.T, in, out []byte, piece uint8) {
 		m := New(Options{Bytes: 1 << 12, Window: 1 << 8})
-		c := m.Conn(fake{})
+		c := m.Conn(fake{}, fake{})
 		n := int(piece) + 1
 		for len(in) > 0 || len(out) > 0 {
 			k := min(n, len(in))
@@ -240,8 +240,8 @@ func TestBuffersOfSockets(t *testing.T) {
 	for _, network := range []string{"tcp", "unix", "pipe"} {
 		t.Run(network, func(t *testing.T) {
 			near, far := sockets(t, network)
-			m := New(Options{WriteBuffer: 1 << 20})
-			c := m.Conn(near)
+			m := New(Options{})
+			c := m.Conn(near, near)
 			read := make(chan error, 1)
 			p := make([]byte, 10)
 			go func() {
@@ -286,14 +286,14 @@ func TestEndsOfSockets(t *testing.T) {
 	for _, network := range []string{"tcp", "unix", "pipe"} {
 		near, far := sockets(t, network)
 		m := New(Options{})
-		c := m.Conn(near)
+		c := m.Conn(near, near)
 		far.Close()
 		if _, err := c.Read(make([]byte, 10)); !errors.Is(err, io.EOF) {
 			t.Errorf("%s: %v at the end", network, err)
 		}
 		c.Close()
 		near, far = sockets(t, network)
-		c = m.Conn(near)
+		c = m.Conn(near, near)
 		read := make(chan error, 1)
 		go func() {
 			_, err := c.Read(make([]byte, 10))

@@ -24,7 +24,7 @@ type client struct {
 }
 
 func connect(t testing.TB, m *Meter) *client {
-	c := &client{t: t, conn: m.Conn(fake{})}
+	c := &client{t: t, conn: m.Conn(fake{}, fake{})}
 	c.Framer = http2.NewFramer(&c.out, nil)
 	c.AllowIllegalWrites = true
 	c.conn.received([]byte(http2.ClientPreface))

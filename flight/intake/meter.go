@@ -29,8 +29,6 @@ type Options struct {
 	Message int64
 	// Window is what a client may send on a stream without being asked, in bytes, as the transport has told it. Default 64 KiB.
 	Window int64
-	// WriteBuffer is the memory that the transport writes from, in bytes, for each connection while a write is under way.
-	WriteBuffer int64
 	// Wait is the longest that a message waits for its grant; default 10 s, negative: it never waits.
 	Wait time.Duration
 	// Stall is how long nothing may come of a message that has begun; default 30 s. Where other messages wait for the grant
@@ -101,6 +99,9 @@ func (m *Meter) Stats() Stats {
 func (m *Meter) limit() int64 {
 	return m.opts.Bytes + most(max(m.small.most, SmallMessage)) + most(max(m.large.most, m.opts.Message))
 }
+
+// Took counts n bytes of memory, or fewer of it, that a connection has for its writes.
+func (m *Meter) Took(n int) { m.buffers.Add(int64(n)) }
 
 // over tells whether too much is held that no grant covers.
 func (m *Meter) over() bool { return m.loose.Load() > m.opts.Bytes }

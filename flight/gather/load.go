@@ -1,0 +1,93 @@
+package gather
+
+import (
+	"net"
+	"sync"
+)
+
+// Sizes of the memory that copies go to, in bytes: of connections whose payloads are sent from where they lie, and of others.
+const (
+	smallChunk = 16 << 10
+	largeChunk = 256 << 10
+)
+
+var (
+	smallChunks = sync.Pool{New: func() any { b := make([]byte, smallChunk); return &b }}
+	largeChunks = sync.Pool{New: func() any { b := make([]byte, largeChunk); return &b }}
+)
+
+func chunksOf(size int) *sync.Pool {
+	if size == smallChunk {
+		return &smallChunks
+	}
+	return &largeChunks
+}
+
+// load is what one writev sends.
+type load struct {
+	pieces net.Buffers
+	bytes  int
+	after  []Releaser // when it has been sent
+
+	chunks []*[]byte // that copies lie in
+	used   int       // bytes of the last chunk
+	grows  bool      // the last piece ends where the next copy begins
+}
+
+// refer adds bytes that stay.
+func (l *load) refer(p []byte) {
+	l.pieces = append(l.pieces, p)
+	l.bytes += len(p)
+	l.grows = false
+}
+
+// copy adds bytes that may change.
+func (l *load) copy(p []byte, size int, took func(int)) {
+	l.bytes += len(p)
+	for len(p) > 0 {
+		if len(l.chunks) == 0 || l.used == size {
+			l.chunks = append(l.chunks, chunksOf(size).Get().(*[]byte))
+			took(size)
+			l.used, l.grows = 0, false
+		}
+		chunk := *l.chunks[len(l.chunks)-1]
+		n := copy(chunk[l.used:], p)
+		p = p[n:]
+		if l.grows {
+			last := &l.pieces[len(l.pieces)-1]
+			*last = chunk[l.used-len(*last) : l.used+n]
+		} else {
+			l.pieces = append(l.pieces, chunk[l.used:l.used+n])
+			l.grows = true
+		}
+		l.used += n
+	}
+}
+
+// sendTo writes all of it.
+func (l *load) sendTo(c net.Conn) error {
+	pieces := l.pieces // which writing consumes
+	_, err := pieces.WriteTo(c)
+	return err
+}
+
+// reset empties it.
+func (l *load) reset(took func(int)) {
+	for i, b := range l.chunks {
+		chunksOf(len(*b)).Put(b)
+		took(-len(*b))
+		l.chunks[i] = nil
+	}
+	clear(l.pieces)
+	clear(l.after)
+	*l = load{pieces: l.pieces[:0], after: l.after[:0], chunks: l.chunks[:0]}
+}
+
+// small gives an empty load that keeps the memory of this one, which is empty, if it is little.
+func (l *load) small() load {
+	const most = 16
+	if cap(l.pieces) > most || cap(l.after) > most || cap(l.chunks) > most {
+		return load{}
+	}
+	return *l
+}
