@@ -1,7 +1,7 @@
 # flightcache: build, run, test, measure. `make help` lists the targets.
 #
 # Nothing is installed outside this folder: binaries go to bin/, tools to .tools/, the Python environment to .venv/,
-# generated tables and stamps to .cache/. Every one of them may be deleted at any time (`make clean`).
+# generated tables, stamps and the environments of the Python package to .cache/. Every one of them may be deleted at any time (`make clean`).
 
 SHELL       := bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -49,7 +49,7 @@ demo: build $(VENV)/.ready ## start a server, run the example against it, and st
 ## Tests
 
 .PHONY: test
-test: check integration ## everything: lint, unit tests, race detector, real clients
+test: check integration test-python ## everything: lint, unit tests, race detector, real clients, the Python package
 
 .PHONY: check
 check: lint unit race ## lint, unit tests and race detector
@@ -108,6 +108,50 @@ integration: build build-trap build-wire build-clients $(VENV)/.ready ## the bui
 	$(GO) test $(TESTFLAGS) -count=1 ./integration/...
 	$(VENVPY) -m pytest -q integration $(PYTESTFLAGS)
 
+## The Python package
+
+# An environment for each version of Python: make test-python PYTHON=python3.13
+PYTAG   := $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+PYFOLD  := .cache/python$(PYTAG)
+PYPY    := $(PYFOLD)/venv/bin/python
+PYDIST  := clients/python/dist
+PYFILES := $(shell find clients/python/src clients/python/docs -type f -not -name '*.pyc') \
+	clients/python/pyproject.toml clients/python/README.md clients/python/CHANGELOG.md
+# Versions of DuckDB beside the one in the environment, each in a folder of its own.
+DUCKDBS := 1.5.6 1.4.4
+
+.PHONY: python
+python: $(PYDIST)/.ready ## build the Python package: wheel and sdist in clients/python/dist
+
+$(PYDIST)/.ready: $(PYFILES) LICENSE $(PYFOLD)/venv/.ready
+	rm -rf $(PYDIST)
+	cp LICENSE clients/python/LICENSE
+	$(PYPY) -m build --no-isolation --outdir $(PYDIST) clients/python > $(PYFOLD)/build.log || { cat $(PYFOLD)/build.log; exit 1; }
+	rm -f clients/python/LICENSE
+	touch $@
+
+# The tests run what is shipped, not the source.
+$(PYFOLD)/.installed: $(PYDIST)/.ready
+	$(PYPY) -m pip install --quiet --disable-pip-version-check --no-deps --force-reinstall $(PYDIST)/*.whl
+	touch $@
+
+.PHONY: test-python
+test-python: build $(PYFOLD)/.installed $(DUCKDBS:%=$(PYFOLD)/duckdb-%/.ready) ## the Python package against the built server
+	cd clients/python && ../../$(PYPY) -m pytest -q $(PYTESTFLAGS)
+	$(foreach v,$(DUCKDBS),cd clients/python && DUCKDB_VERSION=$(v) PYTHONPATH=../../$(PYFOLD)/duckdb-$(v) \
+	  ../../$(PYPY) -m pytest -q tests/test_duckdb.py tests/test_tpch.py $(PYTESTFLAGS) && cd ../.. &&) true
+
+$(PYFOLD)/venv/.ready: clients/python/requirements-test.txt
+	$(PYTHON) -c 'import sys; assert sys.version_info >= (3, 11), "Python 3.11 or newer is needed: make PYTHON=python3.11"'
+	$(PYTHON) -m venv $(PYFOLD)/venv
+	$(PYPY) -m pip install --quiet --disable-pip-version-check -r $<
+	touch $@
+
+$(PYFOLD)/duckdb-%/.ready: $(PYFOLD)/venv/.ready
+	rm -rf $(@D)
+	$(PYPY) -m pip install --quiet --disable-pip-version-check --no-deps --target $(@D) duckdb==$*
+	touch $@
+
 ## Lint
 
 .PHONY: lint
@@ -118,9 +162,10 @@ lint-go: .tools/golangci-lint
 	.tools/golangci-lint run --allow-parallel-runners ./...
 
 .PHONY: lint-python
-lint-python: $(VENV)/.ready
-	$(VENV)/bin/ruff check --quiet integration examples bench
-	$(VENV)/bin/ruff format --quiet --check integration examples bench
+lint-python: $(VENV)/.ready $(PYFOLD)/venv/.ready
+	$(VENV)/bin/ruff check --quiet integration examples bench clients
+	$(VENV)/bin/ruff format --quiet --check integration examples bench clients
+	cd clients/python && ../../$(PYPY) -m mypy --no-error-summary
 
 GOLANGCI_VERSION := v2.15.0
 .tools/golangci-lint: .tools/golangci-lint-$(GOLANGCI_VERSION)
@@ -171,7 +216,7 @@ $(VENV)/.ready: integration/requirements.txt
 
 .PHONY: clean
 clean: ## remove everything that this Makefile made
-	rm -rf bin $(VENV) .cache
+	rm -rf bin $(VENV) .cache $(PYDIST)
 	chmod -Rf u+w .tools || true
 	rm -rf .tools
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
