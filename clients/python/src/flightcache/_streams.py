@@ -76,8 +76,14 @@ class _Workers:
             threading.Thread(target=self._read, args=(ticket,), name="flightcache-read", daemon=True)
             for ticket in tickets
         ]
-        for thread in self._threads:
+        self._started = self._threads[:0]
+        self._start(1)
+
+    def _start(self, most: int) -> None:
+        while len(self._started) < min(most, len(self._threads)):
+            thread = self._threads[len(self._started)]
             thread.start()
+            self._started.append(thread)
 
     def _hand(self, item: pa.RecordBatch | BaseException | None) -> None:
         while not self._stop.is_set():
@@ -113,16 +119,22 @@ class _Workers:
                 self._hand(error)
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
-        open_streams = len(self._threads)
-        while open_streams:
+        left = len(self._threads)
+        given = 0
+        while left:
             _forks.check()
             item = self._ready.get()
             if item is None:
-                open_streams -= 1
+                left -= 1
+                self._start(len(self._threads))
             elif isinstance(item, BaseException):
                 raise item
             else:
                 yield item
+                # Who wants a few rows only shall not have all streams begin.
+                given += 1
+                if given >= _AHEAD:
+                    self._start(len(self._threads))
 
     def stop(self) -> None:
         """Ends what still reads, and waits for it."""
@@ -130,7 +142,7 @@ class _Workers:
         with self._guard:
             for reader in self._readers:
                 reader.cancel()
-        for thread in self._threads:
+        for thread in self._started:
             thread.join()
 
 
