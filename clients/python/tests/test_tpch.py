@@ -123,6 +123,7 @@ def test_only_columns_and_batches_that_are_needed(client: Client) -> None:
         with counted(client) as grown:
             engine(QUERY_6, line)
         assert batches - grown["batches_pruned"] == year_batches()
-        if engine is by_datafusion or duckdb.__version__ >= "1.5":
-            assert grown["rows_out"] < 0.05 * LOCAL["lineitem"].num_rows
-        assert grown["bytes_out"] < 0.1 * sum(stored[c] for c in asked)
+        # DuckDB 1 hands over the filter of the dates, but not those of decimals.
+        share = 0.05 if engine is by_datafusion or duckdb.__version__ >= "2" else 0.2
+        assert grown["rows_out"] < share * LOCAL["lineitem"].num_rows
+        assert grown["bytes_out"] < 2 * share * sum(stored[c] for c in asked)
