@@ -247,7 +247,8 @@ def test_a_transaction_of_many_threads(client: Client, name: str) -> None:
         for thread in threads:
             thread.join()
     assert client.count(name) == DATA.num_rows
-    assert client.get(name).sort_by("v").equals(DATA.sort_by("v"))
+    order = [("v", "ascending"), ("s3", "ascending")]
+    assert client.get(name).sort_by(order).equals(DATA.sort_by(order))
 
 
 def test_streams_are_not_collected(client: Client, name: str, tmp_path: Path) -> None:
