@@ -6,8 +6,11 @@ import (
 	"time"
 )
 
-// Limit is how many bytes may wait to be sent before a writer waits.
-const Limit = 1 << 20
+// Limit is how many bytes may wait to be sent before a writer waits, and CopyLimit the same where all of it is copied.
+const (
+	Limit     = 2 << 20
+	CopyLimit = 1 << 20
+)
 
 // least is the size from which a piece is sent from where it lies, in bytes: copying a smaller one costs less than its place in
 // a writev.
@@ -31,10 +34,11 @@ type Options struct {
 type Conn struct {
 	net.Conn
 	opts  Options
+	limit int // Limit or CopyLimit
 	chunk int // bytes of the memory that copies go to
 
 	mu      sync.Mutex
-	room    sync.Cond // of writers: less waits than Limit
+	room    sync.Cond // of writers: less waits than the limit
 	next    load      // waits
 	spare   load      // empty, for its memory
 	sending bool      // the goroutine runs
@@ -48,7 +52,7 @@ func New(c net.Conn, o Options) *Conn {
 	if o.Took == nil {
 		o.Took = func(int) {}
 	}
-	g := &Conn{Conn: c, opts: o, chunk: smallChunk, ended: make(chan struct{})}
+	g := &Conn{Conn: c, opts: o, limit: Limit, chunk: smallChunk, ended: make(chan struct{})}
 	g.room.L = &g.mu
 	switch c.(type) {
 	case *net.TCPConn, *net.UnixConn:
@@ -56,7 +60,7 @@ func New(c net.Conn, o Options) *Conn {
 		g.opts.Stays = nil
 	}
 	if g.opts.Stays == nil {
-		g.chunk = largeChunk
+		g.limit, g.chunk = CopyLimit, largeChunk
 	}
 	return g
 }
@@ -66,7 +70,7 @@ func New(c net.Conn, o Options) *Conn {
 func (c *Conn) Write(p []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for c.next.bytes >= Limit && c.err == nil && !c.closed {
+	for c.next.bytes >= c.limit && c.err == nil && !c.closed {
 		c.room.Wait()
 	}
 	switch {

@@ -170,7 +170,7 @@ func fill(t *testing.T, c *Conn, p []byte) (taken *atomic.Int64, failed chan err
 	wait(t, "a writer that waits", func() bool {
 		time.Sleep(10 * time.Millisecond)
 		c.mu.Lock()
-		full := c.next.bytes >= Limit
+		full := c.next.bytes >= c.limit
 		c.mu.Unlock()
 		if now := taken.Load(); full && now == last {
 			same++
@@ -191,7 +191,7 @@ func TestAReaderThatStandsStill(t *testing.T) {
 			var took atomic.Int64
 			c := New(near, Options{Took: func(n int) { took.Add(int64(n)) }})
 			written, failed := fill(t, c, make([]byte, 10_000))
-			if n := took.Load(); n > 2*(Limit+10_000)+2*largeChunk {
+			if n := took.Load(); n > 2*(CopyLimit+10_000)+2*largeChunk {
 				t.Errorf("%s: %d bytes are taken", network, n)
 			}
 			h := &held{}

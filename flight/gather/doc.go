@@ -11,7 +11,7 @@
 //
 //   - Bytes are sent in the order in which they were written, each once, or the connection has failed.
 //   - What [Conn.After] was given is released once, when all that was written before has been sent, or never will be.
-//   - No more than [Limit] bytes wait to be sent, beside as many that are being sent. A writer waits beyond that.
+//   - No more than [Limit] bytes, [CopyLimit] if they are copied, wait to be sent, beside as many that are being sent. A writer waits beyond that.
 //   - What is written is sent without anybody asking for it: there is no flush.
 //   - A connection with nothing to send has no goroutine and no memory but its own.
 //
