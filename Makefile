@@ -181,7 +181,7 @@ bench: build build-bench $(VENV)/.ready ## side by side with its peers; writes b
 	$(VENVPY) bench/run.py $(BENCHFLAGS)
 
 # Builds of the server that leave something out, to weigh it: bench/sections/ablations.py.
-ABLATIONS := nostatistics nocontexts
+ABLATIONS := nostatistics nocontexts nogather nofacts
 .PHONY: build-bench
 build-bench:
 	$(GO) build -o bin/bench-arrowgo ./bench/peers/arrowgo

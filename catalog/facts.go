@@ -110,13 +110,16 @@ func Bounds(f *arrowipc.Field, c statistics.Column) (b BoundFacts) {
 func (g *Generation) FactsJSON() []byte {
 	g.factsMu.Lock()
 	defer g.factsMu.Unlock()
-	if g.facts != nil {
+	if g.facts != nil && keepingFacts {
 		return g.facts
 	}
 	// Facts holds strings, numbers that JSON has, and booleans only: it always marshals. Invalid UTF-8 in a column name becomes U+FFFD.
 	f := g.Facts()
 	facts, _ := json.Marshal(f)
 	bytes := len(facts) - len(f.Created) + len(time.RFC3339Nano) // whatever the digits of the time: figures can be told beforehand
+	if !keepingFacts {
+		return facts
+	}
 	if charge, err := g.chargesFacts(int64(bytes)); err == nil {
 		g.facts, g.factsCharge = facts, charge
 	}

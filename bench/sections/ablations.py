@@ -30,6 +30,10 @@ def _get(c: Contender, table: pa.Table) -> int:
     return c.get() - table.num_rows
 
 
+def _count(c: Contender, table: pa.Table) -> int:
+    return c.count() - table.num_rows
+
+
 @dataclass
 class Ablation:
     """A build tag, the part that such a build lacks, and the work, by codec, that shows it. Work gives None or 0."""
@@ -43,6 +47,8 @@ class Ablation:
 BUILDS = [
     Ablation("nostatistics", "no statistics", ("none", "zstd"), {"put": _put}),
     Ablation("nocontexts", "no codec contexts kept", ("zstd", "lz4"), {"put": _put}),
+    Ablation("nogather", "all that is sent copied", ("none", "zstd"), {"get": _get}),
+    Ablation("nofacts", "facts made for each call", ("none",), {"count": _count}),
 ]
 
 

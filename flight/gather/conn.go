@@ -59,6 +59,9 @@ func New(c net.Conn, o Options) *Conn {
 	default: // it has no writev: one piece a write would be one record of TLS, or worse
 		g.opts.Stays = nil
 	}
+	if !referring {
+		g.opts.Stays = nil
+	}
 	if g.opts.Stays == nil {
 		g.limit, g.chunk = CopyLimit, largeChunk
 	}

@@ -283,30 +283,57 @@ func TestTheLastBytesCome(t *testing.T) {
 	}
 }
 
-func BenchmarkWrite(b *testing.B) {
+// pump gives a call that writes one frame of n bytes that stay, to a reader that takes them all.
+func pump(t testing.TB, n int) func() {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		b.Fatal(err)
+		t.Fatal(err)
 	}
 	defer l.Close()
 	far, err := net.Dial("tcp", l.Addr().String())
 	if err != nil {
-		b.Fatal(err)
+		t.Fatal(err)
 	}
-	defer far.Close()
 	near, err := l.Accept()
 	if err != nil {
-		b.Fatal(err)
+		t.Fatal(err)
 	}
-	go func() { _, _ = io.CopyBuffer(struct{ io.Writer }{io.Discard}, far, make([]byte, 1<<20)) }()
-	memory := make([]byte, 16<<10)
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		_, _ = io.CopyBuffer(struct{ io.Writer }{io.Discard}, struct{ io.Reader }{far}, make([]byte, 1<<20))
+	}()
+	memory := make([]byte, n)
 	c := New(near, Options{Stays: func(p []byte) bool { return len(p) == len(memory) }})
-	defer c.Close()
+	t.Cleanup(func() {
+		c.Close()
+		<-c.Ended()
+		<-read
+		far.Close()
+	})
 	head := make([]byte, 9)
-	b.SetBytes(int64(len(memory)))
+	return func() {
+		_, _ = c.Write(head)
+		if _, err := c.Write(memory); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// What a frame costs does not grow with its bytes.
+func TestWriteAllocates(t *testing.T) {
+	for _, n := range []int{2 << 10, 16 << 10, 1 << 20} {
+		if got := testing.AllocsPerRun(200, pump(t, n)); got > 4 {
+			t.Errorf("a frame of %d bytes takes %v allocations", n, got)
+		}
+	}
+}
+
+func BenchmarkWrite(b *testing.B) {
+	write := pump(b, 16<<10)
+	b.SetBytes(16 << 10)
 	b.ReportAllocs()
 	for b.Loop() {
-		_, _ = c.Write(head)
-		_, _ = c.Write(memory)
+		write()
 	}
 }

@@ -1,0 +1,5 @@
+//go:build nofacts
+
+package catalog
+
+const keepingFacts = false

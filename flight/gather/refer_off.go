@@ -1,0 +1,5 @@
+//go:build nogather
+
+package gather
+
+const referring = false
