@@ -38,7 +38,7 @@ func New(o Options) (*Store, error) {
 	}
 	o = o.WithDefaults()
 	if o.Memory > 0 && o.Arena.TotalBytes == 0 {
-		o.Arena.TotalBytes = o.Memory + min(o.Memory/16, 32<<20)
+		o.Arena.TotalBytes = o.Memory
 	}
 	a, err := arena.New(o.Arena)
 	if err != nil {
