@@ -81,6 +81,10 @@ build-trap:
 build-wire:
 	$(GO) build -o bin/wire ./integration/wire
 
+.PHONY: build-certificates
+build-certificates:
+	$(GO) build -o bin/certificates ./integration/certificates
+
 # Stock clients in other languages, built with the tools and the caches of their own; integration/CLIENTS.md.
 .PHONY: build-clients build-go build-java build-rust
 build-clients: build-go build-java build-rust
@@ -104,7 +108,7 @@ churn: build $(VENV)/.ready ## ten minutes of everything at once under 512 MiB, 
 	$(VENVPY) integration/churn.py $(CHURNFLAGS) --eviction spill
 
 .PHONY: integration
-integration: build build-trap build-wire build-clients $(VENV)/.ready ## the built server against real clients
+integration: build build-trap build-wire build-certificates build-clients $(VENV)/.ready ## the built server against real clients
 	$(GO) test $(TESTFLAGS) -count=1 ./integration/...
 	$(VENVPY) -m pytest -q integration $(PYTESTFLAGS)
 

@@ -50,8 +50,11 @@ var arrows = []importRule{
 	{packages: "flight/arrowstats", ours: []string{"arrowipc", "statistics"}},
 	{packages: "flight/gather"},
 	{packages: "flight/intake"},
-	{packages: "flight", grpc: true, ours: append([]string{"flight/plan", "flight/arrowstats", "flight/gather", "flight/intake"}, server...)},
-	{packages: "cmd/...", grpc: true, ours: append([]string{"flight", "flight/plan"}, server...)},
+	{packages: "flight/reload"},
+	{packages: "flight/secure", ours: []string{"flight/reload"}},
+	{packages: "flight/secure/..."},
+	{packages: "flight", grpc: true, ours: append([]string{"flight/plan", "flight/arrowstats", "flight/gather", "flight/intake", "flight/secure"}, server...)},
+	{packages: "cmd/...", grpc: true, ours: append([]string{"flight", "flight/plan", "flight/secure"}, server...)},
 	{packages: "integration/...", grpc: true, tests: true},
 	{packages: "bench/...", grpc: true, tests: true},
 }

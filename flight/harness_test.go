@@ -26,6 +26,7 @@ import (
 	"github.com/flightcache/flightcache/batchstore/arena"
 	"github.com/flightcache/flightcache/catalog"
 	"github.com/flightcache/flightcache/compress"
+	"github.com/flightcache/flightcache/flight/secure"
 )
 
 // fixture is a served store and a client of it. When the test ends it must have given everything back: no charged byte,
@@ -40,6 +41,7 @@ type fixture struct {
 	server  *Server
 	grpc    *grpc.Server
 	logs    *observer.ObservedLogs
+	tls     *secure.Files // nil: there is none
 	client  arrowflight.FlightServiceClient
 
 	received, sent *atomic.Int64 // messages that handlers have received and sent, over all streams
@@ -81,6 +83,7 @@ type setup struct {
 	catalog catalog.Options
 	data    string         // the data folder; "": none
 	disk    func(*Durable) // is called before anything is restored; nil: nothing
+	tls     *secure.Files  // nil: nothing is encrypted, and tests dial without
 }
 
 // start serves on a loopback port until the test ends. Freed memory is poisoned, so that a use after free shows as
@@ -133,6 +136,9 @@ func start(t testing.TB, change ...func(*setup)) *fixture {
 		t.Fatal(err)
 	}
 	f.address = listener.Addr().String()
+	if s.tls != nil {
+		listener = &Listener{Listener: listener, Name: "grpc+tls://" + f.address, TLS: s.tls}
+	}
 	f.grpc = f.server.GRPC(grpc.ChainStreamInterceptor(
 		func(srv any, ss grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 			return handler(srv, counted{ss, f.received, f.sent})

@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"go.uber.org/zap"
-	"google.golang.org/grpc/credentials"
-	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/flightcache/flightcache/compress"
 	"github.com/flightcache/flightcache/descriptors"
@@ -43,8 +41,6 @@ type Options struct {
 	MessageWait time.Duration
 	// StallTime is how long nothing may come of a message that has begun; default 30 s.
 	StallTime time.Duration
-	// Credentials are the transport's; nil encrypts nothing.
-	Credentials credentials.TransportCredentials
 
 	// LeaseTime is how long the generation that a FlightInfo counted stays readable, whatever becomes of its dataset;
 	// default 60 s. A negative one takes no leases.
@@ -108,9 +104,6 @@ func (o Options) withDefaults() Options {
 	}
 	if o.StallTime == 0 {
 		o.StallTime = DefaultStallTime
-	}
-	if o.Credentials == nil {
-		o.Credentials = insecure.NewCredentials()
 	}
 	if o.TicketKey == nil {
 		o.TicketKey = new([descriptors.KeyBytes]byte)

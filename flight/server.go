@@ -31,6 +31,8 @@ type Server struct {
 	frames  *framePool
 	unaries map[string]bool // by full method name; before the server serves
 	health  *health.Server
+	// strangers tells of clients that do not get as far as a call.
+	strangers sparing
 
 	compactor *compactor
 	encoder   *encoder

@@ -2,7 +2,6 @@ package flight
 
 import (
 	"context"
-	"net"
 	"sync"
 	"time"
 
@@ -36,11 +35,15 @@ const (
 // a call, would close the connections of clients that follow their own defaults.
 const pingInterval = 200 * time.Millisecond
 
+// handshakeTime is how long a connection may take to be made: its TLS handshake, and the client's first bytes.
+const handshakeTime = 20 * time.Second
+
 // transportOptions have gRPC receive through the meter: every connection is a counted one, every call finds its stream, and
 // what was handed over is told.
 func (s *Server) transportOptions() []grpc.ServerOption {
 	return []grpc.ServerOption{
-		grpc.Creds(meteredCredentials{s.opts.Credentials, s.intake, s.store.Stays}),
+		grpc.Creds(handshakes{s}),
+		grpc.ConnectionTimeout(handshakeTime),
 		grpc.InTapHandle(s.arrives),
 		grpc.StatsHandler(connectionTracker{}),
 		grpc.ReadBufferSize(0),  // a counted connection has its own
@@ -52,29 +55,6 @@ func (s *Server) transportOptions() []grpc.ServerOption {
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: pingInterval, PermitWithoutStream: true}),
 		// No connection is closed for its age: that would cut reads that take long.
 	}
-}
-
-// meteredCredentials are credentials whose connections are counted, behind whatever encrypts them.
-type meteredCredentials struct {
-	credentials.TransportCredentials
-	meter *intake.Meter
-	stays func(p []byte) bool
-}
-
-// ServerHandshake makes the connection a counted one.
-func (c meteredCredentials) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
-	conn, info, err := c.TransportCredentials.ServerHandshake(raw)
-	if err != nil {
-		return nil, nil, err
-	}
-	out := gather.New(conn, gather.Options{Stays: c.stays, Took: c.meter.Took})
-	counted := c.meter.Conn(conn, out)
-	return counted, countedInfo{info, counted, out}, nil
-}
-
-// Clone is that of the credentials.
-func (c meteredCredentials) Clone() credentials.TransportCredentials {
-	return meteredCredentials{c.TransportCredentials.Clone(), c.meter, c.stays}
 }
 
 // countedInfo is how a connection's context finds the counted connection: it is all of a handshake that gRPC hands on.

@@ -30,22 +30,28 @@ class StartError(RuntimeError):
     """The server ended, or did not become ready in time. The message carries what it wrote."""
 
 
-def serve_command(*flags: str, binary: Path = BINARY) -> list[str]:
+def serve_command(*flags: str, binary: Path = BINARY, listen: Sequence[str] = ("grpc://127.0.0.1:0",)) -> list[str]:
     """Runs a server on a port of its own."""
-    return [str(binary), "serve", "--listen", "grpc://127.0.0.1:0", "--http", "off", *flags]
+    addresses = [flag for address in listen for flag in ("--listen", address)]
+    return [str(binary), "serve", *addresses, "--http", "off", *flags]
 
 
 class Server:
     """One running server process on a port of its own. Use it as a context manager: it ends with the block."""
 
     def __init__(
-        self, *flags: str, binary: Path = BINARY, env: dict[str, str] | None = None, within: Sequence[str] = ()
+        self,
+        *flags: str,
+        binary: Path = BINARY,
+        env: dict[str, str] | None = None,
+        within: Sequence[str] = (),
+        listen: Sequence[str] = ("grpc://127.0.0.1:0",),
     ) -> None:
         """``within`` is a command that runs the server's in its own process, such as one that enters namespaces."""
         self._folder = tempfile.TemporaryDirectory(prefix="flightcache-")
         ready = Path(self._folder.name) / "ready.json"
         self._log = Path(self._folder.name) / "log"
-        command = [*within, *serve_command(*flags, "--ready-file", str(ready), binary=binary)]
+        command = [*within, *serve_command(*flags, "--ready-file", str(ready), binary=binary, listen=listen)]
         with self._log.open("wb") as sink:
             self.process = subprocess.Popen(
                 command,
@@ -60,7 +66,8 @@ class Server:
             self.kill()
             raise
         self.pid: int = facts["pid"]
-        self.address: str = facts["listen"][0]
+        self.addresses: list[str] = facts["listen"]
+        self.address: str = self.addresses[0]
 
     def _wait_until_ready(self, ready: Path) -> dict[str, Any]:
         deadline = time.monotonic() + START_SECONDS
@@ -143,8 +150,9 @@ def chunked(table: pa.Table, rows: int | None) -> pa.Table:
 class Client:
     """A pyarrow Flight client and the few calls that every test makes."""
 
-    def __init__(self, address: str) -> None:
-        self.flight = fl.connect(address)
+    def __init__(self, address: str, **options: Any) -> None:
+        """``options`` are those of pyarrow's client, such as certificates."""
+        self.flight = fl.connect(address, **options)
 
     def __enter__(self) -> Client:
         return self

@@ -13,7 +13,6 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow/flight"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
 )
 
 // Transport sizes of the client. gRPC's defaults (64 KiB windows, 4 MiB messages) suit small calls, not bulk data.
@@ -30,8 +29,10 @@ const defaultPort = "8815"
 
 // clientFlags are the flags that every client subcommand takes.
 type clientFlags struct {
-	Address string `help:"The server's address: grpc://HOST:PORT or grpc+unix:///PATH; ${default} if not given." default:"grpc://127.0.0.1:8815" placeholder:"URI"`
+	Address string `help:"The server's address: grpc://HOST:PORT, grpc+tls://HOST:PORT or grpc+unix:///PATH; ${default} if not given." default:"grpc://127.0.0.1:8815" placeholder:"URI"`
 	Output  string `help:"How to print the result: table or json." enum:"table,json" default:"table"`
+
+	identityFlags
 }
 
 func (f *clientFlags) json() bool { return f.Output == "json" }
@@ -44,54 +45,55 @@ type client struct {
 
 // connect prepares a connection; nothing is sent before the first call. Errors are about the address.
 func (f *clientFlags) connect() (*client, error) {
-	target, err := dialTarget(f.Address)
+	target, encrypted, err := dialTarget(f.Address)
 	if err != nil {
 		return nil, err
 	}
-	c, err := flight.NewClientWithMiddleware(target, nil, nil,
-		grpc.WithTransportCredentials(insecure.NewCredentials()),
+	options, err := f.dialOptions(target, encrypted)
+	if err != nil {
+		return nil, err
+	}
+	c, err := flight.NewClientWithMiddleware(target, nil, nil, append(options,
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(math.MaxInt32), grpc.MaxCallSendMsgSize(math.MaxInt32)),
 		grpc.WithInitialWindowSize(streamWindow),
 		grpc.WithInitialConnWindowSize(connWindow),
 		grpc.WithReadBufferSize(socketBuffer),
 		grpc.WithWriteBufferSize(socketBuffer),
 		grpc.WithUserAgent("flightcache/"+programVersion()),
-	)
+	)...)
 	if err != nil {
 		return nil, fmt.Errorf("address %s: %w", f.Address, err)
 	}
 	return &client{Client: c, address: f.Address}, nil
 }
 
-// dialTarget turns an address as users write it (a Flight location URI) into a gRPC target.
-func dialTarget(address string) (string, error) {
+// dialTarget turns an address as users write it (a Flight location URI) into a gRPC target, and tells whether it has TLS.
+func dialTarget(address string) (target string, encrypted bool, err error) {
 	scheme, rest, ok := strings.Cut(address, "://")
 	if !ok {
-		return "", fmt.Errorf("address %q has no scheme; write grpc://%s", address, address)
+		return "", false, fmt.Errorf("address %q has no scheme; write grpc://%s", address, address)
 	}
 	switch scheme {
-	case "grpc", "grpc+tcp":
+	case "grpc", "grpc+tcp", "grpc+tls":
 		u, err := url.Parse(address)
 		if err != nil {
-			return "", fmt.Errorf("address %q: %w", address, err)
+			return "", false, fmt.Errorf("address %q: %w", address, err)
 		}
 		if u.Hostname() == "" || u.User != nil || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" {
-			return "", fmt.Errorf("address %q is not of the form %s://HOST:PORT", address, scheme)
+			return "", false, fmt.Errorf("address %q is not of the form %s://HOST:PORT", address, scheme)
 		}
 		port := u.Port()
 		if port == "" {
 			port = defaultPort
 		}
-		return net.JoinHostPort(u.Hostname(), port), nil
+		return net.JoinHostPort(u.Hostname(), port), scheme == "grpc+tls", nil
 	case "grpc+unix":
 		if !strings.HasPrefix(rest, "/") {
-			return "", fmt.Errorf("address %q: a socket's path is absolute; write grpc+unix:///PATH", address)
+			return "", false, fmt.Errorf("address %q: a socket's path is absolute; write grpc+unix:///PATH", address)
 		}
-		return "unix://" + rest, nil
-	case "grpc+tls":
-		return "", fmt.Errorf("address %q: TLS is not yet supported by this client; use grpc:// or grpc+unix://", address)
+		return "unix://" + rest, false, nil
 	}
-	return "", fmt.Errorf("address %q: unknown scheme %q; use grpc:// or grpc+unix://", address, scheme)
+	return "", false, fmt.Errorf("address %q: unknown scheme %q; use grpc://, grpc+tls:// or grpc+unix://", address, scheme)
 }
 
 // action runs a DoAction whose body is one JSON object and whose result is exactly one JSON value, which it returns.

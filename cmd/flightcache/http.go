@@ -29,7 +29,7 @@ func checkHTTP(address string, insecure bool) error {
 		return fmt.Errorf("--http %s: want HOST:PORT or off: %w", address, err)
 	}
 	if !insecure && !isLoopback(host) {
-		return fmt.Errorf("--http %s: beyond the loopback anyone could read it; there is no TLS and no authentication yet. "+
+		return fmt.Errorf("--http %s: beyond the loopback anyone could read it: it has neither TLS nor authentication. "+
 			"Listen on 127.0.0.1, or give --insecure", address)
 	}
 	return nil

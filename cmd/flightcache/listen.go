@@ -1,48 +1,127 @@
 package main
 
 import (
-	"encoding/json"
+	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"net"
+	"net/url"
 	"os"
+	"strconv"
 	"strings"
+	"time"
 
 	"go.uber.org/zap"
-	"go.uber.org/zap/zapcore"
+
+	"github.com/flightcache/flightcache/flight"
+	"github.com/flightcache/flightcache/flight/secure"
 )
 
 // address is one --listen, parsed.
-type address struct{ network, addr string }
+type address struct {
+	uri           string // without options
+	network, addr string
+	tls           bool
+	clients       secure.ClientAuth // of TLS; "": what --tls-client-auth says
+	mode          os.FileMode       // of a socket's file; 0: what the umask leaves
+}
 
-// parseListen reads a URI to listen on. Beyond the loopback it must be asked for: there is neither TLS nor
-// authentication.
-func parseListen(uri string, insecure bool) (address, error) {
-	scheme, rest, ok := strings.Cut(uri, "://")
-	if !ok {
-		return address{}, fmt.Errorf("--listen %s: want grpc://HOST:PORT or grpc+unix:///PATH", uri)
+// parseListen reads a URI to listen on.
+func parseListen(uri string) (address, error) {
+	fail := func(format string, args ...any) (address, error) {
+		return address{}, fmt.Errorf("--listen %s: %w", uri, fmt.Errorf(format, args...))
 	}
+	plain, query, _ := strings.Cut(uri, "?")
+	scheme, rest, ok := strings.Cut(plain, "://")
+	if !ok {
+		return fail("want grpc://HOST:PORT, grpc+tls://HOST:PORT or grpc+unix:///PATH")
+	}
+	options, err := url.ParseQuery(query)
+	if err != nil {
+		return fail("%w", err)
+	}
+	a := address{uri: plain, network: "tcp", addr: rest}
+	option := ""
 	switch scheme {
-	case "grpc", "grpc+tcp":
-		host, _, err := net.SplitHostPort(rest)
-		if err != nil {
-			return address{}, fmt.Errorf("--listen %s: %w", uri, err)
+	case "grpc", "grpc+tcp", "grpc+tls":
+		if _, _, err := net.SplitHostPort(rest); err != nil {
+			return fail("%w", err)
 		}
-		if !insecure && !isLoopback(host) {
-			return address{}, fmt.Errorf("--listen %s: beyond the loopback anyone could read and write; there is no TLS and no "+
-				"authentication yet. Listen on 127.0.0.1, or give --insecure", uri)
+		if a.tls = scheme == "grpc+tls"; a.tls {
+			option = "client-auth"
 		}
-		return address{"tcp", rest}, nil
 	case "grpc+unix":
 		if rest == "" {
-			return address{}, fmt.Errorf("--listen %s: it names no path", uri)
+			return fail("it names no path")
 		}
-		return address{"unix", rest}, nil
-	case "grpc+tls":
-		return address{}, fmt.Errorf("--listen %s: TLS is not yet supported", uri)
+		a.network, option = "unix", "mode"
+	default:
+		return fail("scheme %q; want grpc, grpc+tls or grpc+unix", scheme)
 	}
-	return address{}, fmt.Errorf("--listen %s: scheme %q; want grpc or grpc+unix", uri, scheme)
+	for key, values := range options {
+		if key != option || len(values) != 1 {
+			return fail("option %q: want none, or once client-auth of grpc+tls, or mode of grpc+unix", key)
+		}
+	}
+	switch value := options.Get(option); {
+	case value == "":
+	case option == "mode":
+		mode, err := strconv.ParseUint(value, 8, 32)
+		if err != nil || mode == 0 || mode > 0o777 {
+			return fail("mode %q; want octal digits, as 0660", value)
+		}
+		a.mode = os.FileMode(mode)
+	default:
+		a.clients = secure.ClientAuth(value)
+	}
+	return a, nil
+}
+
+// exposed tells what is wrong with an address beyond the loopback, where anyone who reaches it could read and write.
+func (c *serveCmd) exposed(a address) error {
+	host, _, _ := net.SplitHostPort(a.addr)
+	switch {
+	case c.Insecure || a.network == "unix" || isLoopback(host):
+		return nil
+	case !a.tls:
+		return fmt.Errorf("--listen %s: beyond the loopback anyone could read what is sent. Listen on 127.0.0.1, or with TLS "+
+			"(grpc+tls://), or give --insecure", a.uri)
+	case c.secureOptions(a).ClientAuth != secure.ClientRequire:
+		return fmt.Errorf("--listen %s: beyond the loopback anyone could read and write. Listen on 127.0.0.1, or let clients show "+
+			"certificates (--tls-client-auth require), or give --insecure", a.uri)
+	}
+	return nil
+}
+
+// checkListen reports, all at once, what is wrong with the addresses.
+func (c *serveCmd) checkListen() error {
+	var errs []error
+	encrypted := false
+	for _, uri := range c.Listen {
+		a, err := parseListen(uri)
+		if err == nil {
+			err = c.exposed(a)
+		}
+		if err == nil && a.tls {
+			encrypted = true
+			if wrong := c.secureOptions(a).Validate(); wrong != nil {
+				err = fmt.Errorf("--listen %s: %w", uri, wrong)
+			}
+		}
+		errs = append(errs, err)
+	}
+	if !encrypted && (c.TLSCert != "" || c.TLSKey != "" || c.TLSClientCA != "" || c.TLSClientAuth != string(secure.ClientNone)) {
+		errs = append(errs, errors.New("--tls-cert, --tls-key, --tls-client-ca, --tls-client-auth: no address has TLS; "+
+			"want one as --listen grpc+tls://127.0.0.1:8815"))
+	}
+	return errors.Join(errs...)
+}
+
+// secureOptions are those of TLS at an address.
+func (c *serveCmd) secureOptions(a address) secure.Options {
+	return secure.Options{
+		CertFile: c.TLSCert, KeyFile: c.TLSKey, ClientCAFile: c.TLSClientCA, ClientAuth: cmp.Or(a.clients, secure.ClientAuth(c.TLSClientAuth)),
+	}
 }
 
 // isLoopback tells whether a host is this machine only. The empty host is every interface.
@@ -54,32 +133,100 @@ func isLoopback(host string) bool {
 	return ip != nil && ip.IsLoopback()
 }
 
-// listen opens all addresses, or none.
-func listen(uris []string, insecure bool) (out []net.Listener, err error) {
+// listen opens all addresses, or none. The caller closes them with closeAll.
+func (c *serveCmd) listen(log *zap.Logger) (out []*flight.Listener, err error) {
 	defer func() {
 		if err != nil {
-			for _, l := range out {
-				l.Close()
-			}
+			closeAll(out)
 		}
 	}()
-	for _, uri := range uris {
-		a, err := parseListen(uri, insecure)
+	for _, uri := range c.Listen {
+		a, err := parseListen(uri)
 		if err != nil {
 			return out, err
 		}
-		if a.network == "unix" {
-			if err := removeStaleSocket(a.addr); err != nil {
-				return out, err
+		l := &flight.Listener{}
+		if a.tls {
+			if l.TLS, err = c.openTLS(a, log); err != nil {
+				return out, fmt.Errorf("--listen %s: %w", uri, err)
 			}
 		}
-		l, err := net.Listen(a.network, a.addr)
-		if err != nil {
-			return out, fmt.Errorf("--listen %s: %w", uri, err)
-		}
 		out = append(out, l)
+		if l.Listener, err = a.open(); err != nil {
+			return out, err
+		}
+		l.Name = a.name(l.Listener)
 	}
 	return out, nil
+}
+
+// closeAll closes listeners, which may be closed already, and lets go of their files.
+func closeAll(listeners []*flight.Listener) {
+	for _, l := range listeners {
+		if l.Listener != nil {
+			l.Close()
+		}
+		if l.TLS != nil {
+			l.TLS.Close()
+		}
+	}
+}
+
+// openTLS reads the files of TLS, and logs what they say, now and when they change.
+func (c *serveCmd) openTLS(a address, log *zap.Logger) (*secure.Files, error) {
+	o := c.secureOptions(a)
+	log = log.With(zap.String("address", a.uri))
+	tell := func(line string, i *secure.Identity) {
+		level := zap.InfoLevel
+		if i.Expired(time.Now()) {
+			level, line = zap.WarnLevel, line+", which has expired"
+		}
+		log.Log(level, line, zap.String("subject", i.Subject), zap.Strings("names", i.Names), zap.Time("expires", i.Expires),
+			zap.String("clients", string(o.ClientAuth)))
+	}
+	o.Changed = func(i *secure.Identity) { tell("TLS: new connections get another certificate", i) }
+	o.Failed = func(err error) {
+		log.Error("TLS: the files have changed but are of no use; what was read before stays", zap.Error(err))
+	}
+	f, err := secure.Open(o)
+	if err != nil {
+		return nil, err
+	}
+	tell("TLS: certificate", f.Get())
+	return f, nil
+}
+
+// open listens.
+func (a address) open() (net.Listener, error) {
+	if a.network == "unix" {
+		if err := removeStaleSocket(a.addr); err != nil {
+			return nil, err
+		}
+	}
+	listen := func() (net.Listener, error) { return net.Listen(a.network, a.addr) }
+	if a.mode != 0 {
+		listen = func() (net.Listener, error) { return listenMode(a.addr, a.mode) }
+	}
+	l, err := listen()
+	if err != nil {
+		return nil, fmt.Errorf("--listen %s: %w", a.uri, err)
+	}
+	return l, nil
+}
+
+// listenMode listens on a socket whose file never has more rights than its mode.
+func listenMode(path string, mode os.FileMode) (net.Listener, error) {
+	restore := privateUmask()
+	l, err := net.Listen("unix", path)
+	restore()
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Chmod(path, mode); err != nil {
+		l.Close()
+		return nil, err
+	}
+	return l, nil
 }
 
 // removeStaleSocket clears the socket file of a server that is gone; one that answers is in use.
@@ -102,54 +249,11 @@ func removeStaleSocket(path string) error {
 	return os.Remove(path)
 }
 
-// uriOf is the address of a listener as clients give it.
-func uriOf(l net.Listener) string {
-	if l.Addr().Network() == "unix" {
-		return "grpc+unix://" + l.Addr().String()
+// name is an address as clients give it, of what listens there.
+func (a address) name(l net.Listener) string {
+	scheme, _, _ := strings.Cut(a.uri, "://")
+	if scheme == "grpc+tcp" {
+		scheme = "grpc"
 	}
-	return "grpc://" + l.Addr().String()
-}
-
-// readiness is the content of the ready file.
-type readiness struct {
-	PID    int      `json:"pid"`
-	Listen []string `json:"listen"`
-	HTTP   string   `json:"http"` // "" if it is off
-}
-
-func writeReadyFile(path string, listeners []net.Listener, web string) error {
-	r := readiness{PID: os.Getpid(), HTTP: web}
-	for _, l := range listeners {
-		r.Listen = append(r.Listen, uriOf(l))
-	}
-	b, err := json.Marshal(r)
-	if err != nil {
-		return err
-	}
-	beside := fmt.Sprintf("%s.%d", path, os.Getpid())
-	if err := os.WriteFile(beside, append(b, '\n'), 0o644); err != nil {
-		return fmt.Errorf("--ready-file: %w", err)
-	}
-	if err := os.Rename(beside, path); err != nil {
-		os.Remove(beside)
-		return fmt.Errorf("--ready-file: %w", err)
-	}
-	return nil
-}
-
-// newLogger logs to w.
-func newLogger(w io.Writer, format, level string) (*zap.Logger, error) {
-	l, err := zapcore.ParseLevel(level)
-	if err != nil {
-		return nil, err
-	}
-	config := zap.NewProductionEncoderConfig()
-	config.EncodeTime = zapcore.RFC3339NanoTimeEncoder
-	config.EncodeDuration = zapcore.StringDurationEncoder
-	encoder := zapcore.NewJSONEncoder(config)
-	if format == "console" {
-		config.EncodeLevel = zapcore.CapitalLevelEncoder
-		encoder = zapcore.NewConsoleEncoder(config)
-	}
-	return zap.New(zapcore.NewCore(encoder, zapcore.Lock(zapcore.AddSync(w)), l)), nil
+	return scheme + "://" + l.Addr().String()
 }

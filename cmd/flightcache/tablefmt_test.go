@@ -123,10 +123,11 @@ func TestDialTarget(t *testing.T) {
 		"grpc://host":             "host:8815",
 		"grpc+tcp://[::1]:9/":     "[::1]:9",
 		"grpc+unix:///run/f.sock": "unix:///run/f.sock",
+		"grpc+tls://host":         "host:8815",
 	} {
-		got, err := dialTarget(in)
-		if err != nil || got != want {
-			t.Errorf("dialTarget(%q) = %q, %v, want %q", in, got, err, want)
+		got, encrypted, err := dialTarget(in)
+		if err != nil || got != want || encrypted != strings.HasPrefix(in, "grpc+tls:") {
+			t.Errorf("dialTarget(%q) = %q, %t, %v, want %q", in, got, encrypted, err, want)
 		}
 	}
 }

@@ -14,3 +14,9 @@ func umask() fs.FileMode {
 	syscall.Umask(mask)
 	return fs.FileMode(mask)
 }
+
+// privateUmask lets files that are made be their owner's alone, until restore is called.
+func privateUmask() (restore func()) {
+	mask := syscall.Umask(0o077)
+	return func() { syscall.Umask(mask) }
+}

@@ -1,0 +1,106 @@
+package flight
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+
+	"go.uber.org/zap"
+	"google.golang.org/grpc/credentials"
+
+	"github.com/flightcache/flightcache/flight/gather"
+	"github.com/flightcache/flightcache/flight/secure"
+)
+
+// Listener is a listener whose connections are secured in a way of their own. One that is none of these encrypts nothing.
+type Listener struct {
+	net.Listener
+	Name string // in the log
+	// TLS is what encrypts; nil: nothing does. It stays the caller's, who closes it after the server has stopped.
+	TLS *secure.Files
+}
+
+// listened is a connection of a listener.
+type listened struct {
+	net.Conn
+	of *Listener
+}
+
+// Accept gives the next connection, which knows its listener.
+func (l *Listener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return listened{c, l}, nil
+}
+
+// handshakes are gRPC's credentials: they make each connection a counted one, behind what encrypts it.
+type handshakes struct{ s *Server }
+
+// ServerHandshake makes a connection of what a listener has accepted. What goes wrong is logged here, as gRPC tells nobody.
+func (h handshakes) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	from := &Listener{Name: raw.LocalAddr().String()}
+	if c, ok := raw.(listened); ok {
+		raw, from = c.Conn, c.of
+	}
+	log := h.s.opts.Log.With(zap.String("address", from.Name), zap.Stringer("peer", raw.RemoteAddr()))
+	if from.TLS == nil {
+		counted, info := h.count(raw, nil)
+		return &greeting{Conn: counted, tls: func() {
+			h.s.strangers.tell(log, "a client with TLS came to an address without; it must use grpc://, or the server grpc+tls://")
+		}}, info, nil
+	}
+	buffered := h.s.intake.Buffered(raw)
+	conn, err := from.TLS.Server(buffered)
+	if err != nil {
+		_ = buffered.Close()
+		switch {
+		case errors.Is(err, secure.ErrPlaintext):
+			h.s.strangers.tell(log, "a client without TLS came to an address with TLS; it must use grpc+tls://")
+		case errors.Is(err, io.EOF), errors.Is(err, net.ErrClosed):
+			log.Debug("a connection ended before its handshake", zap.Error(err))
+		default:
+			h.s.strangers.tell(log, "a client was turned away", zap.Error(err))
+		}
+		return nil, nil, err
+	}
+	counted, info := h.count(conn, credentials.TLSInfo{
+		State:          conn.ConnectionState(),
+		CommonAuthInfo: credentials.CommonAuthInfo{SecurityLevel: credentials.PrivacyAndIntegrity},
+	})
+	return counted, info, nil
+}
+
+// count makes a counted connection.
+func (h handshakes) count(conn net.Conn, info credentials.AuthInfo) (net.Conn, credentials.AuthInfo) {
+	out := gather.New(conn, gather.Options{Stays: h.s.store.Stays, Took: h.s.intake.Took})
+	counted := h.s.intake.Conn(conn, out)
+	if info == nil {
+		info = plain{credentials.CommonAuthInfo{SecurityLevel: credentials.NoSecurity}}
+	}
+	return counted, countedInfo{info, counted, out}
+}
+
+// ClientHandshake is not for servers.
+func (handshakes) ClientHandshake(context.Context, string, net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	return nil, nil, errors.New("these are the credentials of a server")
+}
+
+// Info says what gRPC is to call it.
+func (handshakes) Info() credentials.ProtocolInfo {
+	return credentials.ProtocolInfo{SecurityProtocol: "by listener"}
+}
+
+// Clone is itself: there is nothing in it that changes.
+func (h handshakes) Clone() credentials.TransportCredentials { return h }
+
+// OverrideServerName is for clients.
+func (handshakes) OverrideServerName(string) error { return nil }
+
+// plain is what is known of a connection that nothing encrypts.
+type plain struct{ credentials.CommonAuthInfo }
+
+// AuthType is gRPC's word for it.
+func (plain) AuthType() string { return "insecure" }
