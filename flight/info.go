@@ -178,9 +178,9 @@ func (s *Server) ListFlights(c *arrowflight.Criteria, stream arrowflight.FlightS
 			g.Release()
 		}
 	}()
+	caller := client(stream.Context(), s.readOptions(stream.Context(), &descriptors.ReadCommand{})) // the same for all
 	for _, g := range flights {
-		c := descriptors.ReadCommand{Dataset: descriptors.Name(g.Dataset)}
-		r, err := plan.New(g, &c, client(stream.Context(), s.readOptions(stream.Context(), &c)))
+		r, err := plan.New(g, &descriptors.ReadCommand{Dataset: descriptors.Name(g.Dataset)}, caller)
 		if err != nil {
 			return err
 		}

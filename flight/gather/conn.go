@@ -2,6 +2,7 @@ package gather
 
 import (
 	"net"
+	"runtime"
 	"sync"
 	"time"
 )
@@ -130,6 +131,8 @@ func (c *Conn) send() {
 			r.Release()
 		}
 		l.reset(c.opts.Took)
+		// A fast reader could have a processor for as long as there is something to send. Others are to have their turn.
+		runtime.Gosched()
 
 		c.mu.Lock()
 		c.spare = l

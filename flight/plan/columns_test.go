@@ -234,3 +234,17 @@ func TestNamesAreLookedUp(t *testing.T) {
 		t.Errorf("%d lookups for %d paths of two names", r.steps, len(children))
 	}
 }
+
+// A name that is searched for means what it means in the table of all names.
+func TestSearchedNamesMeanTheSame(t *testing.T) {
+	schema := schemaOf(t, number("a"), number("twice"), structOf("s", number("x"), number("a")), number("twice"), number("s.y"), number(""))
+	for _, name := range []string{"a", "twice", "s", "s.x", "s.a", "s.y", "", "none", "s.none"} {
+		searching, looking := newResolver(schema.Fields), newResolver(schema.Fields)
+		looking.few = 0
+		got, err := searching.resolve(columnsOf(name)[0])
+		want, wantErr := looking.resolve(columnsOf(name)[0])
+		if fmt.Sprint(got, err) != fmt.Sprint(want, wantErr) {
+			t.Errorf("%q: %v, %v; the table gives %v, %v", name, got, err, want, wantErr)
+		}
+	}
+}

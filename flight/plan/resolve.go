@@ -13,10 +13,15 @@ import (
 // names are looked up and never searched for.
 type resolver struct {
 	fields []*arrowipc.Field
-	top    *level
-	steps  int // lookups so far
-	most   int // lookups that may be made
+	top    *level // nil until it is worth making
+	few    int    // names that may still be searched for
+	steps  int    // lookups so far
+	most   int    // lookups that may be made
 }
+
+// fewNames is how many names are searched for before all are put into a table: of a schema of 1,500 columns, making the table takes
+// as long as a hundred searches, and most of a read of one column.
+const fewNames = 16
 
 // mostSteps bounds the lookups for one command, about a second's. Only schemas made for it get there: a path can be
 // split at any of its dots, and names with dots in them can be nested so that very many of the splits lead somewhere.
@@ -42,10 +47,34 @@ type place struct {
 }
 
 func newResolver(fields []*arrowipc.Field) *resolver {
-	r := &resolver{fields: fields, most: mostSteps, top: &level{named: make(map[string]*namesakes, len(fields))}}
-	r.top.add(nil, fields)
-	r.top.sort()
-	return r
+	return &resolver{fields: fields, few: fewNames, most: mostSteps}
+}
+
+// table is the top-level columns by name.
+func (r *resolver) table() *level {
+	if r.top == nil {
+		r.top = &level{named: make(map[string]*namesakes, len(r.fields))}
+		r.top.add(nil, r.fields)
+		r.top.sort()
+	}
+	return r.top
+}
+
+// search looks for the one top-level column of a name. There may be one though it finds none.
+func (r *resolver) search(name string) (ordinal int, found bool) {
+	if r.top != nil || r.few == 0 {
+		return 0, false
+	}
+	r.few--
+	for i, f := range r.fields {
+		if f.Name == name {
+			if found {
+				return 0, false
+			}
+			ordinal, found = i, true
+		}
+	}
+	return ordinal, found
 }
 
 func (l *level) add(parent *place, fields []*arrowipc.Field) {
@@ -87,14 +116,18 @@ func (r *resolver) resolve(c descriptors.Column) ([]int, error) {
 		}
 		return []int{c.Ordinal}, nil
 	}
-	if n := r.top.named[c.Name]; n != nil {
+	if i, found := r.search(c.Name); found {
+		return []int{i}, nil
+	}
+	top := r.table()
+	if n := top.named[c.Name]; n != nil {
 		if len(n.fields) > 1 {
 			return nil, fmt.Errorf("%w: %s is the name of %d columns, of ordinals %s; give the ordinal",
 				ErrColumn, quote(c.Name), len(n.fields), ordinals(n.fields))
 		}
 		return n.fields[0].path(), nil
 	}
-	found := r.find(nil, r.top, c.Name)
+	found := r.find(nil, top, c.Name)
 	switch {
 	case r.steps > r.most:
 		return nil, fmt.Errorf("%w: %s: the dataset's names can be read in too many ways; choose whole columns by ordinal",
