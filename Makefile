@@ -181,7 +181,7 @@ GOLANGCI_VERSION := v2.15.0
 ## Measuring
 
 .PHONY: bench
-bench: build build-bench $(VENV)/.ready ## side by side with its peers; writes bench/RESULTS.md
+bench: build build-bench build-certificates $(VENV)/.ready ## side by side with its peers; writes bench/RESULTS.md
 	$(VENVPY) bench/run.py $(BENCHFLAGS)
 
 # Builds of the server that leave something out, to weigh it: bench/sections/ablations.py.

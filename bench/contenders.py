@@ -72,9 +72,11 @@ class Contender:
     pid: int
     codec: str | None = None
     encode: str | None = None
+    roots: bytes | None = None
+    """The certificates that a server with TLS is known by."""
 
     def __post_init__(self) -> None:
-        self._client = fl.connect(self.address)
+        self._client = fl.connect(self.address, **({"tls_root_certs": self.roots} if self.roots else {}))
         self.dataset = "_".join(filter(None, ["bench", self.codec or "plain", self.encode]))
 
     def again(self, name: str, dataset: str) -> Contender:

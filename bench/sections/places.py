@@ -1,15 +1,16 @@
-"""The same reads by other ways: a unix socket beside TCP, files beside memory."""
+"""The same reads by other ways: a unix socket and TLS beside TCP, files beside memory."""
 
 from __future__ import annotations
 
 import contextlib
+import subprocess
 import tempfile
 from pathlib import Path
 
 import pyarrow as pa
 
 import checks
-from contenders import Contender, flightcache
+from contenders import ROOT, Contender, flightcache
 from report import Section
 from rounds import Work, interleave
 from sections.common import resident
@@ -19,20 +20,25 @@ CODECS = ("zstd", "none")
 
 
 def sockets(z: Sizes, table: pa.Table) -> Section:
-    """One server that listens on both, and the same datasets."""
+    """One server that listens on all, and the same datasets."""
     s = Section(
-        "Unix socket beside TCP",
-        "One server listens on both; the same pyarrow client puts and reads the flat table by each. There is no TLS "
-        "yet, so there is no line for it.",
+        "Unix socket and TLS beside TCP",
+        "One server listens on all; the same pyarrow client puts and reads the flat table by each. The peers are left "
+        "out: the client's own decryption is a large part of what TLS takes.",
     )
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="flightcache-"))
         unix = f"grpc+unix://{Path(folder) / 'socket'}"
-        server = stack.enter_context(flightcache("--listen", unix))
+        subprocess.run([ROOT / "bin" / "certificates", folder, "server"], check=True)
+        files = ("--tls-cert", f"{folder}/server.pem", "--tls-key", f"{folder}/server.key")
+        server = stack.enter_context(flightcache("--listen", "grpc+tls://127.0.0.1:0", "--listen", unix, *files))
+        roots = (Path(folder) / "ca.pem").read_bytes()
+        plain, encrypted = server.addresses[:2]
         contenders = []
         for codec in CODECS:
-            for way, address in (("TCP", server.address), ("unix", unix)):
-                contenders.append(Contender(f"flightcache {codec}, {way}", address, server.pid, codec))
+            for way, address, known in (("TCP", plain, None), ("unix", unix, None), ("TLS", encrypted, roots)):
+                name = f"flightcache {codec}, {way}"
+                contenders.append(Contender(name, address, server.pid, codec, roots=known))
                 stack.callback(contenders[-1].close)
         works = [Work(c.name, c.pid, lambda c=c: c.put(table)) for c in contenders]
         s.figures["put by socket"] = interleave(works, z.other_rounds)
@@ -44,7 +50,8 @@ def sockets(z: Sizes, table: pa.Table) -> Section:
         s.figures["GetFlightInfo by socket"] = interleave(works, z.other_rounds)
     for kind in list(s.figures):
         for codec in CODECS:
-            s.ratio(kind, f"flightcache {codec}, unix", peer=f"flightcache {codec}, TCP")
+            for way in ("unix", "TLS"):
+                s.ratio(kind, f"flightcache {codec}, {way}", peer=f"flightcache {codec}, TCP")
     return s
 
 
