@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import doctest
 import re
 import subprocess
 import sys
 from pathlib import Path
 
+import duckdb
+import polars as pl
+import pyarrow as pa
 import pytest
 
 import flightcache
@@ -32,6 +36,24 @@ def test_pages(page: str) -> None:
         client = scope["client"]
         assert isinstance(client, flightcache.Client)
         client.close()
+
+
+def test_the_package_s_own_example(server: Server) -> None:
+    text = (flightcache.__doc__ or "").replace(DEFAULT_ADDRESS, server.address)
+    example = doctest.DocTestParser().get_doctest(text, {}, "flightcache", None, None)
+    assert len(example.examples) >= 5
+    assert doctest.DocTestRunner().run(example).failed == 0
+
+
+def test_the_lines_in_the_readme_of_the_repository(server: Server) -> None:
+    page = (ROOT.parent.parent / "README.md").read_text()
+    (block,) = (
+        b for b in re.findall(r"^```text\n(.*?)^```", page, re.DOTALL | re.MULTILINE) if "flightcache.connect" in b
+    )
+    table = pa.table({"city": ["Oslo", "Rome"], "year": [2022, 2024]})
+    scope = {"flightcache": flightcache, "table": table, "duckdb": duckdb, "pl": pl}
+    exec(block.replace(DEFAULT_ADDRESS, server.address), scope)
+    assert scope["sales"].to_table().equals(table)
 
 
 def test_links_lead_somewhere() -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.flight as fl
 import pytest
+import trustme
 
 import flightcache
 import tables
@@ -187,6 +188,28 @@ def test_tokens_and_headers_are_sent() -> None:
     assert sent["authorization"] == ["Bearer s3cret"]
     assert sent["x-team"] == ["a"]
     assert sent["flightcache-accept-codecs"] == ["zstd, lz4"]
+
+
+class Schemas(fl.FlightServerBase):
+    """A server that has one schema for everything."""
+
+    def get_schema(self, context: fl.ServerCallContext, descriptor: fl.FlightDescriptor) -> fl.SchemaResult:
+        return fl.SchemaResult(DATA.schema)
+
+
+def test_tls() -> None:
+    """Over TLS, with the certificate of the server's own authority, and not without it."""
+    authority = trustme.CA()
+    certificate = authority.issue_cert("localhost")
+    pair = (certificate.cert_chain_pems[0].bytes(), certificate.private_key_pem.bytes())
+    with Schemas("grpc+tls://localhost:0", tls_certificates=[pair]) as server:
+        address = f"grpc+tls://localhost:{server.port}"
+        with flightcache.connect(address, tls_root_certs=authority.cert_pem.bytes()) as client:
+            assert client.schema("x").equals(DATA.schema)
+        with flightcache.connect(address, disable_server_verification=True) as client:
+            assert client.schema("x").equals(DATA.schema)
+        with flightcache.connect(address, retries=0) as client, pytest.raises(flightcache.Unavailable):
+            client.schema("x")
 
 
 def test_unix_sockets(tmp_path: Path) -> None:

@@ -1,11 +1,11 @@
 """Named tables of Arrow record batches on a flightcache server.
 
->>> import flightcache
+>>> import duckdb, flightcache, pyarrow
 >>> client = flightcache.connect("grpc://127.0.0.1:8815")
->>> client.put("sales/2024", table)
->>> client.get("sales/2024", columns=["city"], filters=pc.field("year") > 2022)
+>>> facts = client.put("sales/2024", pyarrow.table({"city": ["Oslo", "Rome"], "year": [2022, 2024]}))
 >>> sales = client.dataset("sales/2024")
->>> duckdb.sql("SELECT city, sum(amount) FROM sales WHERE year > 2022 GROUP BY city")
+>>> duckdb.sql("SELECT city FROM sales WHERE year > 2022").fetchall()
+[('Rome',)]
 
 Only the columns and rows that are asked for cross the wire.
 """

@@ -132,11 +132,10 @@ class Plan:
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The batches of the result, none of them empty. No call is made before the first is asked for."""
-        first: pa.RecordBatch | None = None
         arriving = self._arriving()
         try:
             try:
-                first = next(arriving, None)
+                came = next(arriving, None)
             except (NotSupported, BadRequest):
                 self._check_schema()
                 if not self.filtered:
@@ -144,14 +143,14 @@ class Plan:
                 yield from self.unpushed().batches()
                 return
             left = self._limit
-            while first is not None and left != 0:
-                batch = self.finish(first)
+            while came is not None and left != 0:
+                batch = self.finish(came)
                 if left is not None:
                     batch = batch.slice(0, left)
                     left -= batch.num_rows
                 if batch.num_rows:
                     yield batch
-                first = next(arriving, None) if left != 0 else None
+                came = next(arriving, None) if left != 0 else None
         finally:
             arriving.close()
 

@@ -8,6 +8,8 @@ from collections.abc import Callable
 
 import pyarrow as pa
 
+from ._sources import size
+
 Progress = bool | Callable[[int, int], object]
 """True: a line on the standard error, if that is a terminal. A function: called with the rows and the bytes so far."""
 
@@ -32,7 +34,7 @@ class Meter:
         if self._tell is None and not self._shown:
             return
         self._rows += batch.num_rows
-        self._bytes += batch.nbytes
+        self._bytes += size(batch)
         if self._tell is not None:
             self._tell(self._rows, self._bytes)
         now = time.monotonic()

@@ -45,9 +45,18 @@ def repeatable(data: Any) -> bool:
     )
 
 
+def size(batch: pa.RecordBatch) -> int:
+    """The bytes of a batch."""
+    try:
+        return int(batch.nbytes)
+    except pa.ArrowException:
+        # Older ones cannot tell what a slice of views takes.
+        return int(batch.get_total_buffer_size())
+
+
 def pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
     """The batch in parts of about ``MESSAGE_BYTES`` at most."""
-    parts = max(1, -(-batch.nbytes // MESSAGE_BYTES))
+    parts = max(1, -(-size(batch) // MESSAGE_BYTES))
     step = max(1, -(-batch.num_rows // parts))
     for start in range(0, max(batch.num_rows, 1), step):
         yield batch.slice(start, step)

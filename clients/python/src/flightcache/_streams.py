@@ -17,7 +17,7 @@ import pyarrow.flight as fl
 from . import _forks
 from ._alignment import aligned
 from .connection import Connection
-from .errors import DatasetChanged, server_errors
+from .errors import DatasetChanged, Forked, server_errors
 
 _AHEAD = 2
 """Batches that a stream of several may read ahead of its consumer."""
@@ -51,11 +51,10 @@ def batches(connection: Connection, ticket: bytes, expected: pa.Schema | None = 
 
 
 def _end(reader: fl.FlightStreamReader) -> None:
-    try:
+    # In a forked child the call is the parent's.
+    with contextlib.suppress(Forked):
         _forks.check()
-    except Exception:
-        return
-    reader.cancel()
+        reader.cancel()
 
 
 class _Stopped(Exception):
@@ -152,10 +151,7 @@ def unordered(connection: Connection, info: fl.FlightInfo, expected: pa.Schema) 
     try:
         yield from workers
     finally:
-        try:
+        with contextlib.suppress(Forked):
             _forks.check()
-        except Exception:
-            pass
-        else:
             workers.stop()
             connection.let_go(info)
