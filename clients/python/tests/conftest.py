@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -44,10 +44,11 @@ def counted(client: flightcache.Client, name: str | None = None) -> Iterator[dic
     grown.update({k: v - before[k] for k, v in after.items() if isinstance(v, int)})
 
 
-def nothing_left(client: flightcache.Client) -> None:
-    """Waits until the server holds nothing for readers, putters and leases."""
+def nothing_left(client: flightcache.Client, between: Callable[[], object] = lambda: None) -> None:
+    """Waits until the server holds nothing for readers, putters and leases; calls ``between`` before each look."""
 
     def quiet() -> bool:
+        between()
         stats = client.server_stats()
         return not any(stats[k] for k in ("in_flight_bytes", "staged_bytes", "leases", "transactions"))
 

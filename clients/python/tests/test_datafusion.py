@@ -25,8 +25,13 @@ def _stored(server: Server) -> Iterator[None]:
         for kind, table in LOCAL.items():
             client.put(f"datafusion/{kind}", table, batching="keep")
         yield
-        gc.collect()
-        nothing_left(client)
+        all_is_let_go(client)
+
+
+def all_is_let_go(client: Client) -> None:
+    """What DataFusion drops in its own threads, reads included, goes when Python next calls it."""
+    gc.collect()
+    nothing_left(client, lambda: SessionContext().sql("SELECT 1").collect())
 
 
 def context(source: object) -> SessionContext:
@@ -104,7 +109,7 @@ def test_only_what_is_needed_is_sent(client: Client) -> None:
 def test_limit_stops_the_read(client: Client) -> None:
     with counted(client) as grown:
         assert len(rows_of("SELECT * FROM t LIMIT 10", client.dataset("datafusion/flat"))) == 10
-        nothing_left(client)
+        all_is_let_go(client)
     assert grown["batches_sent"] <= 12
 
 
@@ -115,7 +120,7 @@ def test_planning_reads_nothing(client: Client) -> None:
         assert "TableScan" in str(frame.optimized_logical_plan())
         assert "DatasetExec" in frame.execution_plan().display_indent()
     assert grown["gets"] == 0
-    assert client.server_stats()["leases"] == 0
+    all_is_let_go(client)
 
 
 def test_again_and_after_a_replacement(client: Client, name: str) -> None:

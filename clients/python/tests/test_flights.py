@@ -30,7 +30,7 @@ def _stored(server: Server) -> Iterator[None]:
         for name in TABLES:
             client.put(f"travel/{name}", workloads.flights(name))
         yield
-        nothing_left(client)
+        nothing_left(client, lambda: SessionContext().sql("SELECT 1").collect())
 
 
 def test_they_come_back(client: Client) -> None:

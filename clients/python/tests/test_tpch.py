@@ -50,7 +50,7 @@ def _stored(server: Server) -> Iterator[None]:
             batches = table.combine_chunks().to_batches(max_chunksize=BATCH_ROWS)
             client.put(f"tpch/{name}", pa.Table.from_batches(batches, table.schema), batching="keep")
         yield
-        nothing_left(client)
+        nothing_left(client, lambda: SessionContext().sql("SELECT 1").collect())
 
 
 def by_duckdb(query: str, tables: dict[str, object]) -> list[tuple[object, ...]]:

@@ -33,7 +33,7 @@ class _Round:
 
     info: fl.FlightInfo
     left: int
-    """Parts that have not been read to their end."""
+    """Parts whose read has not begun."""
 
 
 class Group:
@@ -48,7 +48,7 @@ class Group:
         self._times: dict[tuple[str, int], int] = {}
 
     def begin(self, plan: Plan, part: int) -> tuple[Key, bytes | None]:
-        """The ticket of one part; None for a part that has no rows. What is begun must be ended."""
+        """The ticket of one part; None for a part that has no rows. When its read has begun, ``end`` must be called."""
         command = {**plan.command, "partitions": self.parts}
         text = repr(command)
         with self._guard:
@@ -69,7 +69,7 @@ class Group:
                 self.source.connection.let_go(found.info)
 
     def end(self, key: Key) -> None:
-        """Ends what ``begin`` began. With the last part the server need not keep the rows any longer."""
+        """Ends what ``begin`` began. A read that has begun ends well without the lease, which goes with the last."""
         with self._guard:
             found = self._rounds[key]
             found.left -= 1
@@ -96,10 +96,13 @@ class _PartOf(Plan):
     def _arriving(self) -> Generator[pa.RecordBatch, None, None]:
         key, ticket = self._group.begin(self, self._part)
         try:
-            if ticket is not None:
-                yield from _streams.batches(self._group.source.connection, ticket, self.sent)
+            arriving = _streams.batches(self._group.source.connection, ticket, self.sent) if ticket else iter(())
+            came = next(arriving, None)
         finally:
             self._group.end(key)
+        while came is not None:
+            yield came
+            came = next(arriving, None)
 
 
 class Fragment:
