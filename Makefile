@@ -115,7 +115,7 @@ integration: build build-trap build-wire build-certificates build-clients $(VENV
 ## The Python package
 
 # An environment for each version of Python: make test-python PYTHON=python3.13
-PYTAG   := $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+PYTAG   := $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null)
 PYFOLD  := .cache/python$(PYTAG)
 PYPY    := $(PYFOLD)/venv/bin/python
 PYDIST  := clients/python/dist
