@@ -4,6 +4,7 @@ import (
 	"net"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -108,9 +109,13 @@ func (c *Conn) After(r Releaser) {
 func (c *Conn) start() {
 	if !c.sending {
 		c.sending = true
+		senders.Add(1)
 		go c.send()
 	}
 }
+
+// senders is how many connections of the process are sending.
+var senders atomic.Int64
 
 // send sends until nothing waits.
 func (c *Conn) send() {
@@ -131,8 +136,10 @@ func (c *Conn) send() {
 			r.Release()
 		}
 		l.reset(c.opts.Took)
-		// A fast reader could have a processor for as long as there is something to send. Others are to have their turn.
-		runtime.Gosched()
+		if senders.Load() > 1 {
+			// A fast reader could have a processor for as long as there is something to send. Others are to have their turn.
+			runtime.Gosched()
+		}
 
 		c.mu.Lock()
 		c.spare = l
@@ -145,6 +152,7 @@ func (c *Conn) send() {
 	c.next, c.spare = c.spare.small(), load{}
 	closed := c.closed
 	c.mu.Unlock()
+	senders.Add(-1)
 	if closed {
 		_ = c.Conn.Close()
 		close(c.ended)
