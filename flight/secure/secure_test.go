@@ -38,23 +38,29 @@ func open(t *testing.T, o Options) *Files {
 	return f
 }
 
-// meet has a client and the server shake hands over TCP. Both ends are closed with the test.
-func meet(t *testing.T, f *Files, config *tls.Config) (server *Conn, client *tls.Conn, serverErr, clientErr error) {
+// pair gives both ends of a TCP connection, which are closed with the test.
+func pair(t *testing.T) (raw, accepted net.Conn) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	raw, err := net.Dial("tcp", l.Addr().String())
+	raw, err = net.Dial("tcp", l.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
-	accepted, err := l.Accept()
-	if err != nil {
+	if accepted, err = l.Accept(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { raw.Close(); accepted.Close() })
+	return raw, accepted
+}
+
+// meet has a client and the server shake hands over TCP. Both ends are closed with the test.
+func meet(t *testing.T, f *Files, config *tls.Config) (server *Conn, client *tls.Conn, serverErr, clientErr error) {
+	t.Helper()
+	raw, accepted := pair(t)
 	client = tls.Client(raw, config)
 	done := make(chan struct{})
 	go func() {
@@ -253,20 +259,7 @@ func (w *writes) count() int {
 func TestRecordsGoTogether(t *testing.T) {
 	a := securetest.New(t, "a")
 	f := open(t, files(t, t.TempDir(), a, "server"))
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	raw, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer raw.Close()
-	accepted, err := l.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw, accepted := pair(t)
 	client, counted := tls.Client(raw, a.Client(t, "")), &writes{Conn: accepted}
 	go client.Handshake()
 	server, err := f.Server(counted)
