@@ -10,6 +10,7 @@ import (
 
 	"github.com/flightcache/flightcache/catalog"
 	"github.com/flightcache/flightcache/descriptors"
+	"github.com/flightcache/flightcache/flight/permissions"
 )
 
 // testActions are actions that only test builds have; a build tag adds them.
@@ -49,13 +50,57 @@ func (s *Server) result(ctx context.Context, c *call, a *arrowflight.Action) ([]
 	return s.act(ctx, c, action)
 }
 
+// asks is what an action does, and to which dataset; "": to all, whatever their names.
+func asks(action descriptors.Action) (permissions.Right, descriptors.Name) {
+	switch a := action.(type) {
+	case descriptors.Describe:
+		return permissions.Read, a.Dataset
+	case descriptors.Statistics:
+		return permissions.Read, a.Dataset
+	case descriptors.ServerStats:
+		if a.Dataset != "" {
+			return permissions.Read, a.Dataset
+		}
+	case descriptors.Drop:
+		return permissions.Write, a.Dataset
+	case descriptors.Begin:
+		return permissions.Write, a.Dataset
+	case descriptors.Commit:
+		return permissions.Write, a.Dataset
+	case descriptors.Abort:
+		return permissions.Write, a.Dataset
+	case descriptors.Pin:
+		return permissions.Admin, a.Dataset
+	case descriptors.Unpin:
+		return permissions.Admin, a.Dataset
+	case descriptors.Evict:
+		return permissions.Admin, a.Dataset
+	case descriptors.Compact:
+		return permissions.Admin, a.Dataset
+	}
+	return permissions.Admin, ""
+}
+
+// permit tells whether the caller may carry out an action.
+func (s *Server) permit(c *call, action descriptors.Action) error {
+	right, dataset := asks(action)
+	if c.dataset = string(dataset); dataset == "" {
+		return s.mayAll(c, right)
+	}
+	if _, begins := action.(descriptors.Begin); begins {
+		return s.mayPut(c, c.dataset)
+	}
+	return s.may(c, right, c.dataset)
+}
+
 func (s *Server) act(ctx context.Context, c *call, action descriptors.Action) ([]byte, error) {
+	if err := s.permit(c, action); err != nil {
+		return nil, err
+	}
 	switch a := action.(type) {
 	case descriptors.Drop:
-		c.dataset = string(a.Dataset)
 		return s.drop(ctx, a)
 	case descriptors.Describe:
-		c.dataset = string(a.Dataset)
 		g, err := s.catalog.Current(string(a.Dataset))
 		if err != nil {
 			return nil, err
@@ -63,32 +108,23 @@ func (s *Server) act(ctx context.Context, c *call, action descriptors.Action) ([
 		defer g.Release()
 		return s.catalog.Describe(g)
 	case descriptors.Statistics:
-		c.dataset = string(a.Dataset)
 		return s.statistics(a)
 	case descriptors.ServerStats:
-		c.dataset = string(a.Dataset)
 		return s.serverStats(a)
 	case descriptors.Pin:
-		c.dataset = string(a.Dataset)
 		return s.pin(ctx, a.Dataset, true)
 	case descriptors.Unpin:
-		c.dataset = string(a.Dataset)
 		return s.pin(ctx, a.Dataset, false)
 	case descriptors.Evict:
-		c.dataset = string(a.Dataset)
 		return s.evict(ctx, a)
 	case descriptors.Compact:
-		c.dataset = string(a.Dataset)
 		return s.compactAction(ctx, a)
 	case descriptors.Begin:
-		c.dataset = string(a.Dataset)
 		return s.begin(a)
 	case descriptors.Commit:
-		c.dataset = string(a.Dataset)
 		defer s.grown(c.dataset)
 		return s.catalog.CommitTransaction(ctx, c.dataset, a.Transaction, a.Puts)
 	case descriptors.Abort:
-		c.dataset = string(a.Dataset)
 		return s.abort(ctx, a)
 	}
 	return nil, fmt.Errorf("%w: action %q", errUnsupported, action.ActionName())
@@ -129,11 +165,6 @@ func (s *Server) ListActions(_ *arrowflight.Empty, stream arrowflight.FlightServ
 var flightActions = []*arrowflight.ActionType{
 	{Type: arrowflight.CancelFlightInfoActionType, Description: "End the lease of a FlightInfo."},
 	{Type: arrowflight.RenewFlightEndpointActionType, Description: "Have the lease of an endpoint run for its whole time again."},
-}
-
-// Handshake is Unimplemented: this server has no authentication yet.
-func (s *Server) Handshake(arrowflight.FlightService_HandshakeServer) error {
-	return fmt.Errorf("%w: Handshake; there is no authentication to shake hands for", errUnsupported)
 }
 
 // DoExchange is Unimplemented: put and get are separate calls.

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/flightcache/flightcache/batchstore"
+	"github.com/flightcache/flightcache/flight/identity"
 )
 
 // call is what the log says of one RPC. It belongs to the call's handler.
@@ -22,6 +23,10 @@ type call struct {
 	action  string
 	rows    int64
 	bytes   int64 // of FlightData on the wire
+
+	caller *identity.Caller // nil: nobody was asked
+	reason string           // why it is not known who calls; "": it is
+	denied string           // what the caller may not do; "": nothing of that kind
 
 	claim *batchstore.Claim // of a put, whose waits the store is told of; nil: none
 }
@@ -46,6 +51,9 @@ func (s *Server) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo,
 	defer cancel()
 	defer func() { s.finish(ctx, c, info.FullMethod, start, err) }()
 	defer s.recover(info.FullMethod, &err)
+	if err = s.identify(ctx, c, info.FullMethod); err != nil {
+		return nil, toStatus(err)
+	}
 	resp, err = handler(ctx, req)
 	return resp, toStatus(err)
 }
@@ -60,8 +68,16 @@ func (s *Server) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerIn
 	defer func() { s.finish(ctx, c, info.FullMethod, start, err) }()
 	defer s.recover(info.FullMethod, &err)
 	in := receivingOf(ctx)
+	wrapped := &callStream{ServerStream: ss, ctx: ctx, call: c, in: in, put: info.FullMethod == methodDoPut}
+	if err = s.identify(ctx, c, info.FullMethod); err != nil {
+		in.Limit(maxRequest, giveUp)
+		if wrapped.put {
+			drain(wrapped, maxStrange, s.opts.DrainTime)
+		}
+		return toStatus(err)
+	}
 	in.Limit(s.largest(info.FullMethod), giveUp)
-	return toStatus(handler(srv, &callStream{ServerStream: ss, ctx: ctx, call: c, in: in, put: info.FullMethod == methodDoPut}))
+	return toStatus(handler(srv, wrapped))
 }
 
 // deadlineMargin is the most of a call's time that its handler does not get.
@@ -95,6 +111,15 @@ func (s *Server) finish(ctx context.Context, c *call, method string, start time.
 	}
 	if p, ok := peer.FromContext(ctx); ok {
 		fields = append(fields, zap.String("peer", p.Addr.String()))
+	}
+	if c.caller != nil {
+		fields = append(fields, zap.String("caller", c.caller.Name), zap.String("by", string(c.caller.Kind)))
+	}
+	if c.reason != "" {
+		fields = append(fields, zap.String("reason", c.reason))
+	}
+	if c.denied != "" {
+		fields = append(fields, zap.String("denied", c.denied))
 	}
 	if c.dataset != "" {
 		fields = append(fields, zap.String("dataset", c.dataset))

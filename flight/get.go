@@ -9,6 +9,7 @@ import (
 	"github.com/flightcache/flightcache/batchstore"
 	"github.com/flightcache/flightcache/catalog"
 	"github.com/flightcache/flightcache/descriptors"
+	"github.com/flightcache/flightcache/flight/permissions"
 	"github.com/flightcache/flightcache/flight/plan"
 	"github.com/flightcache/flightcache/predicate"
 )
@@ -22,6 +23,9 @@ func (s *Server) DoGet(t *arrowflight.Ticket, stream arrowflight.FlightService_D
 	}
 	c := callOf(ctx)
 	c.dataset = string(ticket.Command.Dataset)
+	if err := s.may(c, permissions.Read, c.dataset); err != nil {
+		return err
+	}
 	g, err := s.generationOf(ticket)
 	if err != nil {
 		return err

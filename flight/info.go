@@ -9,6 +9,7 @@ import (
 
 	"github.com/flightcache/flightcache/catalog"
 	"github.com/flightcache/flightcache/descriptors"
+	"github.com/flightcache/flightcache/flight/permissions"
 	"github.com/flightcache/flightcache/flight/plan"
 	"github.com/flightcache/flightcache/predicate"
 )
@@ -128,7 +129,11 @@ func (s *Server) plan(ctx context.Context, d *arrowflight.FlightDescriptor) (*pl
 	if err != nil {
 		return nil, c, err
 	}
-	callOf(ctx).dataset = string(c.Dataset)
+	of := callOf(ctx)
+	of.dataset = string(c.Dataset)
+	if err := s.may(of, permissions.Read, of.dataset); err != nil {
+		return nil, c, err
+	}
 	g, err := s.generation(string(c.Dataset), c.Generation)
 	if err != nil {
 		return nil, c, err
@@ -169,7 +174,7 @@ func endpoint(ticket, facts []byte) *arrowflight.FlightEndpoint {
 	return &arrowflight.FlightEndpoint{Ticket: &arrowflight.Ticket{Ticket: ticket}, AppMetadata: facts}
 }
 
-// ListFlights tells of every dataset whose name begins with the criteria's expression. Its tickets are plain names: they
+// ListFlights tells of every dataset that the caller may read and whose name begins with the criteria's expression. Its tickets are plain names: they
 // read what is newest when they are used.
 func (s *Server) ListFlights(c *arrowflight.Criteria, stream arrowflight.FlightService_ListFlightsServer) error {
 	flights := s.catalog.List(string(c.GetExpression()))
@@ -180,6 +185,9 @@ func (s *Server) ListFlights(c *arrowflight.Criteria, stream arrowflight.FlightS
 	}()
 	caller := client(stream.Context(), s.readOptions(stream.Context(), &descriptors.ReadCommand{})) // the same for all
 	for _, g := range flights {
+		if !s.allows(callOf(stream.Context()), permissions.Read, g.Dataset) {
+			continue
+		}
 		r, err := plan.New(g, &descriptors.ReadCommand{Dataset: descriptors.Name(g.Dataset)}, caller)
 		if err != nil {
 			return err

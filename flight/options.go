@@ -11,7 +11,9 @@ import (
 
 	"github.com/flightcache/flightcache/compress"
 	"github.com/flightcache/flightcache/descriptors"
+	"github.com/flightcache/flightcache/flight/identity"
 	"github.com/flightcache/flightcache/flight/intake"
+	"github.com/flightcache/flightcache/flight/permissions"
 )
 
 // Options configures a [Server]. A zero field means its default.
@@ -50,6 +52,11 @@ type Options struct {
 
 	// TicketKey seals opaque tickets; nil makes a random one, and tickets then die with the server.
 	TicketKey *[descriptors.KeyBytes]byte
+
+	// Identity tells who calls; nil: nobody is asked. It stays the caller's, who closes it after the gRPC server has stopped.
+	Identity *identity.Authority
+	// Permissions say what callers may do; nil: everything. They need Identity, and stay the caller's in the same way.
+	Permissions *permissions.File
 
 	Log *zap.Logger // one line a call; nil logs nothing
 }
@@ -148,6 +155,9 @@ func (o Options) Validate() error {
 	}
 	if o.TransactionTime < 0 {
 		errs = append(errs, fmt.Errorf("transaction time %s: want none below 0", o.TransactionTime))
+	}
+	if o.Permissions != nil && o.Identity == nil {
+		errs = append(errs, errors.New("permissions: nobody is known whom they could be for (options --auth-tokens, --auth-passwords, --jwt-keys, --auth-certificates)"))
 	}
 	return errors.Join(errs...)
 }

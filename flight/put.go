@@ -170,6 +170,9 @@ func (p *put) describe(ctx context.Context, raw, header []byte) error {
 	if err != nil {
 		return err
 	}
+	if err := p.server.mayPut(p.call, p.call.dataset); err != nil {
+		return err
+	}
 	if d := p.command.Durable; d != nil && *d && !p.server.catalog.Keeps() {
 		return fmt.Errorf("%w: the put is to be durable; start the server with --data-dir, or leave durable out", catalog.ErrNotKept)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/flightcache/flightcache/catalog"
 	"github.com/flightcache/flightcache/descriptors"
+	"github.com/flightcache/flightcache/flight/permissions"
 )
 
 // lease takes a lease on a generation; the zero lease is none, where there may be no more.
@@ -73,6 +74,9 @@ func (s *Server) renewFlightEndpoint(c *call, body []byte) ([]byte, error) {
 		return nil, err
 	}
 	c.dataset = string(t.Command.Dataset)
+	if err := s.may(c, permissions.Read, c.dataset); err != nil {
+		return nil, err
+	}
 	if t.LeaseID == 0 {
 		return nil, fmt.Errorf("dataset %q: %w to renew: its ticket reads what is there when it is used; GetFlightInfo gives leases",
 			c.dataset, errNoLease)
@@ -100,6 +104,9 @@ func (s *Server) cancelFlightInfo(c *call, body []byte) ([]byte, error) {
 			}
 			endpoints++
 			c.dataset = string(t.Command.Dataset)
+			if err := s.may(c, permissions.Read, c.dataset); err != nil {
+				return fmt.Errorf("endpoint %d: %w; nothing was cancelled", endpoints-1, err)
+			}
 			if t.LeaseID != 0 {
 				leases[t.LeaseID] = t.Generation
 			}

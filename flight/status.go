@@ -16,6 +16,7 @@ import (
 	"github.com/flightcache/flightcache/catalog/journal"
 	"github.com/flightcache/flightcache/compress"
 	"github.com/flightcache/flightcache/descriptors"
+	"github.com/flightcache/flightcache/flight/identity"
 	"github.com/flightcache/flightcache/flight/intake"
 	"github.com/flightcache/flightcache/flight/plan"
 	"github.com/flightcache/flightcache/predicate"
@@ -47,6 +48,8 @@ var statusTable = []struct {
 }{
 	{context.Canceled, codes.Canceled},
 	{context.DeadlineExceeded, codes.DeadlineExceeded},
+	{identity.ErrUnauthenticated, codes.Unauthenticated},
+	{errDenied, codes.PermissionDenied},
 	{descriptors.ErrNotYet, codes.Unimplemented},
 	{descriptors.ErrFlightSQL, codes.Unimplemented},
 	{errUnsupported, codes.Unimplemented},

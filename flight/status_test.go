@@ -24,6 +24,7 @@ import (
 	"github.com/flightcache/flightcache/catalog/journal"
 	"github.com/flightcache/flightcache/compress"
 	"github.com/flightcache/flightcache/descriptors"
+	"github.com/flightcache/flightcache/flight/identity"
 	"github.com/flightcache/flightcache/flight/plan"
 )
 
@@ -97,6 +98,9 @@ var wantCodes = map[string]struct {
 	"catalog.ErrIncomplete":    {catalog.ErrIncomplete, codes.FailedPrecondition},
 	"catalog.ErrTooMany":       {catalog.ErrTooMany, codes.ResourceExhausted},
 
+	"identity.ErrUnauthenticated": {identity.ErrUnauthenticated, codes.Unauthenticated},
+
+	"flight.errDenied":      {errDenied, codes.PermissionDenied},
 	"flight.errLayout":      {errLayout, codes.NotFound},
 	"flight.errNoLease":     {errNoLease, codes.InvalidArgument},
 	"flight.errTooBig":      {errTooBig, codes.ResourceExhausted},
@@ -154,7 +158,7 @@ func hook(t *testing.T, f func(*Server) ([]byte, error)) {
 // No error of our packages is without a decision on its code.
 func TestEveryErrorIsInTheTable(t *testing.T) {
 	found := map[string]bool{}
-	for _, folder := range []string{"../catalog", "../catalog/journal", "../descriptors", "plan", "../batchstore", "../batchstore/arena", "../batchstore/segment", "../arrowipc", "../compress", "."} {
+	for _, folder := range []string{"../catalog", "../catalog/journal", "../descriptors", "plan", "identity", "../batchstore", "../batchstore/arena", "../batchstore/segment", "../arrowipc", "../compress", "."} {
 		name := path.Base(folder)
 		prefix := "Err"
 		if folder == "." {

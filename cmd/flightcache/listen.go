@@ -86,9 +86,9 @@ func (c *serveCmd) exposed(a address) error {
 	case !a.tls:
 		return fmt.Errorf("--listen %s: beyond the loopback anyone could read what is sent. Listen on 127.0.0.1, or with TLS "+
 			"(grpc+tls://), or give --insecure", a.uri)
-	case c.secureOptions(a).ClientAuth != secure.ClientRequire:
+	case c.secureOptions(a).ClientAuth != secure.ClientRequire && !c.identityOptions(nil).Any():
 		return fmt.Errorf("--listen %s: beyond the loopback anyone could read and write. Listen on 127.0.0.1, or let clients show "+
-			"certificates (--tls-client-auth require), or give --insecure", a.uri)
+			"who they are (--auth-tokens, --auth-passwords, --jwt-keys, --tls-client-auth require), or give --insecure", a.uri)
 	}
 	return nil
 }
@@ -99,11 +99,11 @@ func (c *serveCmd) checkListen() error {
 	encrypted := false
 	for _, uri := range c.Listen {
 		a, err := parseListen(uri)
+		encrypted = encrypted || a.tls
 		if err == nil {
 			err = c.exposed(a)
 		}
 		if err == nil && a.tls {
-			encrypted = true
 			if wrong := c.secureOptions(a).Validate(); wrong != nil {
 				err = fmt.Errorf("--listen %s: %w", uri, wrong)
 			}

@@ -29,6 +29,7 @@ type cli struct {
 	Pin      pinCmd      `cmd:"" help:"Let eviction leave a dataset alone."`
 	Unpin    unpinCmd    `cmd:"" help:"Let eviction take a dataset again."`
 	Stats    statsCmd    `cmd:"" help:"Show the server's counters, or one dataset's."`
+	Secret   secretCmd   `cmd:"" help:"Make tokens, keys and lines of password files for the server."`
 	Version  versionCmd  `cmd:"" help:"Show the versions of this program and of what it was built with."`
 }
 

@@ -21,31 +21,34 @@ import (
 
 // serveCmd runs the server.
 type serveCmd struct {
-	Listen        []string      `help:"Addresses to serve on, grpc://HOST:PORT, grpc+tls://HOST:PORT[?client-auth=KIND] or grpc+unix:///PATH[?mode=0660]; port 0 picks one. Repeatable." default:"grpc://127.0.0.1:8815" placeholder:"URI" sep:"none"`
-	TLSCert       string        `name:"tls-cert" help:"The server's certificate with those between it and a root, PEM. Read again when it changes." type:"path" placeholder:"FILE"`
-	TLSKey        string        `name:"tls-key" help:"The certificate's key, PEM." type:"path" placeholder:"FILE"`
-	TLSClientCA   string        `name:"tls-client-ca" help:"Certificates by which those of clients are verified, PEM." type:"path" placeholder:"FILE"`
-	TLSClientAuth string        `name:"tls-client-auth" help:"Whether clients are to show certificates: none, request or require. An address may say so itself (?client-auth=KIND)." enum:"none,request,require" default:"none"`
-	ReadyFile     string        `help:"Write the process id and the addresses here, as JSON, once the server serves." type:"path" placeholder:"PATH"`
-	HTTP          string        `name:"http" help:"Address for /metrics (Prometheus) and /healthz over HTTP, or off. Port 0 picks one." default:"127.0.0.1:8816" placeholder:"HOST:PORT"`
-	Codec         string        `help:"Codec of puts that name none: zstd, lz4 or none." enum:"zstd,lz4,none" default:"zstd"`
-	ZstdLevel     int           `help:"Level of zstd where a put names none, 1 to 22." default:"1"`
-	Encode        string        `help:"When batches of puts that do not say are encoded: now, or deferred (after the put is answered, while there is nothing else to do)." enum:"now,deferred" default:"now"`
-	Wire          string        `help:"Form of reads that name none: auto (stored bytes to Arrow C++, plain to others), none (plain) or stored." enum:"auto,none,stored" default:"auto"`
-	MaxMessage    sizeFlag      `help:"Largest message to receive, as 64MiB; not more than the memory. Default: 256MiB, or the memory if that is less." placeholder:"SIZE"`
-	Memory        sizeFlag      `help:"Budget of the data's memory, as 4GiB: datasets, running puts and what reads decode. 0 is no limit." default:"4GiB" placeholder:"SIZE"`
-	PutWait       time.Duration `help:"How long a put may wait for memory; 0 is not at all." default:"10s"`
-	DataDir       string        `help:"Keep data in this folder, which no other server may use. Default: in memory only." type:"path" placeholder:"DIR"`
-	Disk          sizeFlag      `help:"Most bytes of files of batches in the data folder, as 200GiB. 0 is no limit." default:"0" placeholder:"SIZE"`
-	Durable       bool          `help:"Let datasets outlive the server unless their puts say otherwise; needs --data-dir."`
-	Load          string        `help:"Serve the Arrow IPC files in this folder (.arrow, .feather, .ipc) where they are, as datasets named after them." type:"path" placeholder:"DIR"`
-	Eviction      string        `help:"What to do when a put finds no memory: reject (let it fail), drop (drop the least recently used datasets) or spill (move what was used least recently to files; needs --data-dir). Default: spill with --data-dir, else reject." enum:",reject,drop,spill" default:"" placeholder:"KIND"`
-	Compact       string        `help:"Whether small batches of a dataset that grew by small appends are joined by themselves: auto, or off (only flightcache compact joins them)." enum:"auto,off" default:"auto"`
-	Lease         time.Duration `help:"How long what a GetFlightInfo counted stays readable, whatever becomes of its dataset; 0 for no longer than that." default:"60s"`
-	Drain         time.Duration `help:"How long running calls may go on after a signal." default:"15s"`
-	Insecure      bool          `help:"Listen beyond the loopback although anyone who gets there could read or write."`
-	LogFormat     string        `help:"Form of the log on stderr: console or json." enum:"console,json" default:"console"`
-	LogLevel      string        `help:"Least level of the log: debug, info, warn or error." enum:"debug,info,warn,error" default:"info"`
+	Listen        []string `help:"Addresses to serve on, grpc://HOST:PORT, grpc+tls://HOST:PORT[?client-auth=KIND] or grpc+unix:///PATH[?mode=0660]; port 0 picks one. Repeatable." default:"grpc://127.0.0.1:8815" placeholder:"URI" sep:"none"`
+	TLSCert       string   `name:"tls-cert" help:"The server's certificate with those between it and a root, PEM. Read again when it changes." type:"path" placeholder:"FILE"`
+	TLSKey        string   `name:"tls-key" help:"The certificate's key, PEM." type:"path" placeholder:"FILE"`
+	TLSClientCA   string   `name:"tls-client-ca" help:"Certificates by which those of clients are verified, PEM." type:"path" placeholder:"FILE"`
+	TLSClientAuth string   `name:"tls-client-auth" help:"Whether clients are to show certificates: none, request or require. An address may say so itself (?client-auth=KIND)." enum:"none,request,require" default:"none"`
+
+	authFlags
+
+	ReadyFile  string        `help:"Write the process id and the addresses here, as JSON, once the server serves." type:"path" placeholder:"PATH"`
+	HTTP       string        `name:"http" help:"Address for /metrics (Prometheus) and /healthz over HTTP, or off. Port 0 picks one." default:"127.0.0.1:8816" placeholder:"HOST:PORT"`
+	Codec      string        `help:"Codec of puts that name none: zstd, lz4 or none." enum:"zstd,lz4,none" default:"zstd"`
+	ZstdLevel  int           `help:"Level of zstd where a put names none, 1 to 22." default:"1"`
+	Encode     string        `help:"When batches of puts that do not say are encoded: now, or deferred (after the put is answered, while there is nothing else to do)." enum:"now,deferred" default:"now"`
+	Wire       string        `help:"Form of reads that name none: auto (stored bytes to Arrow C++, plain to others), none (plain) or stored." enum:"auto,none,stored" default:"auto"`
+	MaxMessage sizeFlag      `help:"Largest message to receive, as 64MiB; not more than the memory. Default: 256MiB, or the memory if that is less." placeholder:"SIZE"`
+	Memory     sizeFlag      `help:"Budget of the data's memory, as 4GiB: datasets, running puts and what reads decode. 0 is no limit." default:"4GiB" placeholder:"SIZE"`
+	PutWait    time.Duration `help:"How long a put may wait for memory; 0 is not at all." default:"10s"`
+	DataDir    string        `help:"Keep data in this folder, which no other server may use. Default: in memory only." type:"path" placeholder:"DIR"`
+	Disk       sizeFlag      `help:"Most bytes of files of batches in the data folder, as 200GiB. 0 is no limit." default:"0" placeholder:"SIZE"`
+	Durable    bool          `help:"Let datasets outlive the server unless their puts say otherwise; needs --data-dir."`
+	Load       string        `help:"Serve the Arrow IPC files in this folder (.arrow, .feather, .ipc) where they are, as datasets named after them." type:"path" placeholder:"DIR"`
+	Eviction   string        `help:"What to do when a put finds no memory: reject (let it fail), drop (drop the least recently used datasets) or spill (move what was used least recently to files; needs --data-dir). Default: spill with --data-dir, else reject." enum:",reject,drop,spill" default:"" placeholder:"KIND"`
+	Compact    string        `help:"Whether small batches of a dataset that grew by small appends are joined by themselves: auto, or off (only flightcache compact joins them)." enum:"auto,off" default:"auto"`
+	Lease      time.Duration `help:"How long what a GetFlightInfo counted stays readable, whatever becomes of its dataset; 0 for no longer than that." default:"60s"`
+	Drain      time.Duration `help:"How long running calls may go on after a signal." default:"15s"`
+	Insecure   bool          `help:"Listen beyond the loopback although anyone who gets there could read or write."`
+	LogFormat  string        `help:"Form of the log on stderr: console or json." enum:"console,json" default:"console"`
+	LogLevel   string        `help:"Least level of the log: debug, info, warn or error." enum:"debug,info,warn,error" default:"info"`
 }
 
 // Validate reports, all at once, what is wrong with the options taken together.
@@ -75,7 +78,7 @@ func (c *serveCmd) Validate() error {
 	if c.Memory > 0 && c.MaxMessage > c.Memory {
 		errs = append(errs, fmt.Errorf("--max-message %d: want at most --memory, %d", c.MaxMessage, c.Memory))
 	}
-	return errors.Join(append(errs, c.checkListen(), c.storeOptions().Validate(), c.flightOptions(nil).Validate())...)
+	return errors.Join(append(errs, c.checkListen(), c.validateAuth(), c.storeOptions().Validate(), c.flightOptions(nil).Validate())...)
 }
 
 // eviction is the kind that was asked for, or the default.
@@ -141,7 +144,14 @@ func (c *serveCmd) Run(e *env) (err error) {
 		return err
 	}
 	log.Info(c.restartLine())
-	service, err := flight.New(data.store, data.names, c.flightOptions(log))
+	who, err := c.openAuth(log)
+	if err != nil {
+		return errors.Join(err, data.close())
+	}
+	defer who.close()
+	options := c.flightOptions(log)
+	options.Identity, options.Permissions = who.identity, who.permissions
+	service, err := flight.New(data.store, data.names, options)
 	if err != nil {
 		return errors.Join(err, data.close())
 	}

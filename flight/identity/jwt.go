@@ -1,0 +1,100 @@
+package identity
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+)
+
+// algorithms are those with a public key. One with a shared key would take the public key for it.
+var algorithms = []string{"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"}
+
+// leeway is how far the clock of an issuer may be off.
+const leeway = 30 * time.Second
+
+// maxJWT is the most bytes of a JSON web token.
+const maxJWT = 16 << 10
+
+// jwt finds the caller of a JSON web token, or why there is none.
+func (a *Authority) jwt(token string) (Caller, string) {
+	if len(token) > maxJWT {
+		return Caller{}, "a JSON web token that is too long"
+	}
+	parser := jwt.NewParser(jwt.WithValidMethods(algorithms), jwt.WithIssuer(a.opts.Issuer), jwt.WithAudience(a.opts.Audience),
+		jwt.WithExpirationRequired(), jwt.WithIssuedAt(), jwt.WithLeeway(leeway), jwt.WithTimeFunc(a.opts.Now))
+	claims := jwt.MapClaims{}
+	if _, err := parser.ParseWithClaims(token, claims, a.webKey); err != nil {
+		return Caller{}, "a JSON web token: " + jwtReason(err)
+	}
+	name, err := claims.GetSubject()
+	if err != nil || name == "" {
+		return Caller{}, "a JSON web token without a subject"
+	}
+	expires, err := claims.GetExpirationTime()
+	if err != nil || expires == nil {
+		return Caller{}, "a JSON web token without an expiry"
+	}
+	return Caller{Name: name, Kind: ByJWT, Roles: rolesOf(claims[a.opts.RoleClaim]), Expires: expires.Add(leeway)}, ""
+}
+
+// jwtReason names what is wrong without anything of the token, which the library's messages may have.
+func jwtReason(err error) string {
+	for _, x := range []struct {
+		err  error
+		text string
+	}{
+		{errNoKey, "signed with a key that is not in the set"},
+		{jwt.ErrTokenMalformed, "malformed"},
+		{jwt.ErrTokenUnverifiable, "malformed"},
+		{jwt.ErrTokenExpired, "expired"},
+		{jwt.ErrTokenNotValidYet, "not valid yet"},
+		{jwt.ErrTokenUsedBeforeIssued, "used before it was issued"},
+		{jwt.ErrTokenInvalidIssuer, "of another issuer"},
+		{jwt.ErrTokenInvalidAudience, "for another audience"},
+		{jwt.ErrTokenRequiredClaimMissing, "without an expiry, an issuer or an audience"},
+		{jwt.ErrTokenSignatureInvalid, "its signature is wrong"},
+	} {
+		if errors.Is(err, x.err) {
+			return x.text
+		}
+	}
+	return "not valid"
+}
+
+var errNoKey = errors.New("no such key")
+
+// webKey gives the keys that a token may be signed with: those of its kid, or all where it has none.
+func (a *Authority) webKey(t *jwt.Token) (any, error) {
+	id, named := t.Header["kid"].(string)
+	var set jwt.VerificationKeySet
+	for _, k := range a.webKeys.Get() {
+		if named && k.ID != id || k.Algorithm != "" && k.Algorithm != t.Method.Alg() {
+			continue
+		}
+		set.Keys = append(set.Keys, k.public)
+	}
+	if len(set.Keys) == 0 {
+		return nil, errNoKey
+	}
+	return set, nil
+}
+
+// rolesOf reads a claim: a list of texts, or one text with spaces.
+func rolesOf(claim any) (out []string) {
+	switch claim := claim.(type) {
+	case string:
+		return strings.Fields(claim)
+	case []any:
+		for _, x := range claim {
+			if s, ok := x.(string); ok {
+				out = append(out, s)
+			} else {
+				out = append(out, fmt.Sprint(x))
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,70 @@
+package permissions
+
+import (
+	"errors"
+	"strings"
+)
+
+// pattern is one of names, by its segments.
+type pattern []string
+
+// maxSegments is how many segments a pattern may have: those of a name, with ** between.
+const maxSegments = 17
+
+func parsePattern(s string) (pattern, error) {
+	p := pattern(strings.Split(s, "/"))
+	if len(p) > maxSegments {
+		return nil, errors.New("it has too many segments")
+	}
+	for i, segment := range p {
+		switch {
+		case segment == "":
+			return nil, errors.New("it has an empty segment")
+		case segment != "**" && strings.Contains(segment, "**"):
+			return nil, errors.New("** stands alone between slashes")
+		case segment == "**" && i > 0 && p[i-1] == "**":
+			return nil, errors.New("** follows **")
+		}
+	}
+	return p, nil
+}
+
+// matches tells whether a name is one of the pattern's.
+func (p pattern) matches(name []string) bool {
+	if len(p) == 0 {
+		return len(name) == 0
+	}
+	if p[0] == "**" {
+		for i := range len(name) + 1 {
+			if p[1:].matches(name[i:]) {
+				return true
+			}
+		}
+		return false
+	}
+	return len(name) > 0 && within(p[0], name[0]) && p[1:].matches(name[1:])
+}
+
+// within tells whether a segment matches one of a pattern, in which * is any text: each text between two of them is looked for
+// where it comes first, which leaves the most for those behind it.
+func within(p, s string) bool {
+	first, rest, starred := strings.Cut(p, "*")
+	if !starred {
+		return p == s
+	}
+	if !strings.HasPrefix(s, first) {
+		return false
+	}
+	s = s[len(first):]
+	for {
+		part, more, again := strings.Cut(rest, "*")
+		if !again {
+			return strings.HasSuffix(s, part)
+		}
+		i := strings.Index(s, part)
+		if i < 0 {
+			return false
+		}
+		s, rest = s[i+len(part):], more
+	}
+}
