@@ -1,0 +1,129 @@
+package flightcache.spark;
+
+import java.lang.ref.WeakReference;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.Iterator;
+import java.util.List;
+import org.apache.arrow.flight.FlightEndpoint;
+import org.apache.arrow.flight.FlightInfo;
+import org.apache.spark.SparkContext;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Keeps the leases of scans alive, so that every task and every retry reads the generation that was planned: while the scan is
+ * part of a plan that is still held, and jobs run or ran shortly before. A notebook that is left open thus does not keep old
+ * generations forever. A lease whose scan is gone is ended at its next turn.
+ */
+final class Leases {
+  private static final Logger LOG = LoggerFactory.getLogger(Leases.class);
+
+  /** How long after the last job leases are still renewed. */
+  private static final Duration IDLE = Duration.ofMinutes(10);
+
+  private static final List<Held> HELD = new ArrayList<>();
+  private static Thread keeper;
+
+  private Leases() {}
+
+  private static final class Held {
+    final WeakReference<Object> scan;
+    final SparkContext context;
+    final Connection connection;
+    final FlightInfo info;
+    final FlightEndpoint endpoint; // the lease is that of all endpoints
+    Instant due;
+    Instant busy = Instant.now();
+
+    Held(Object scan, SparkContext context, Connection connection, FlightInfo info) {
+      this.scan = new WeakReference<>(scan);
+      this.context = context;
+      this.connection = connection;
+      this.info = info;
+      this.endpoint = info.getEndpoints().get(0);
+      due = next(endpoint);
+    }
+
+    /** After a third of the time that is left. */
+    static Instant next(FlightEndpoint endpoint) {
+      Instant now = Instant.now();
+      return now.plus(Duration.between(now, endpoint.getExpirationTime().orElse(now)).dividedBy(3));
+    }
+
+    /** Renews or lets go; true: it is still held. */
+    boolean turn() {
+      if (scan.get() == null || context.isStopped()) {
+        connection.cancel(info);
+        return false;
+      }
+      if (context.statusTracker().getActiveJobIds().length > 0) {
+        busy = Instant.now();
+      } else if (busy.plus(IDLE).isBefore(Instant.now())) {
+        return false;
+      }
+      due = next(connection.renew(endpoint));
+      return true;
+    }
+  }
+
+  /** Keeps the lease of a plan for as long as the scan is reachable. Where there is none, the tickets have no time. */
+  static synchronized void keep(Object scan, SparkContext context, Connection connection, FlightInfo info) {
+    if (info.getEndpoints().isEmpty() || info.getEndpoints().get(0).getExpirationTime().isEmpty()) {
+      return;
+    }
+    HELD.add(new Held(scan, context, connection, info));
+    if (keeper == null) {
+      keeper = new Thread(Leases::run, "flightcache-leases");
+      keeper.setDaemon(true);
+      keeper.start();
+    }
+    Leases.class.notifyAll();
+  }
+
+  private static void run() {
+    while (true) {
+      for (Held held : due()) {
+        boolean keeps = false;
+        try {
+          keeps = held.turn();
+        } catch (RuntimeException e) {
+          LOG.warn("a lease could not be renewed; what is planned may have to be planned again: {}", e.getMessage());
+        }
+        if (keeps) {
+          synchronized (Leases.class) {
+            HELD.add(held);
+          }
+        }
+      }
+    }
+  }
+
+  /** Waits for leases whose turn has come, and takes them out. */
+  private static synchronized List<Held> due() {
+    List<Held> due = new ArrayList<>();
+    while (due.isEmpty()) {
+      Instant now = Instant.now();
+      long wait = 60_000;
+      for (Iterator<Held> i = HELD.iterator(); i.hasNext(); ) {
+        Held held = i.next();
+        long left = Duration.between(now, held.due).toMillis();
+        if (left <= 0) {
+          due.add(held);
+          i.remove();
+        } else {
+          wait = Math.min(wait, left);
+        }
+      }
+      if (due.isEmpty()) {
+        try {
+          Leases.class.wait(wait);
+        } catch (InterruptedException e) {
+          // Nobody interrupts it for a reason: leases are still to be kept.
+        }
+      }
+    }
+    return due;
+  }
+}
