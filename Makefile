@@ -49,7 +49,7 @@ demo: build $(VENV)/.ready ## start a server, run the example against it, and st
 ## Tests
 
 .PHONY: test
-test: check integration test-python ## everything: lint, unit tests, race detector, real clients, the Python package
+test: check integration test-python test-spark ## everything: lint, unit tests, race detector, real clients, the Python package, Spark
 
 .PHONY: check
 check: lint unit race ## lint, unit tests and race detector
@@ -156,6 +156,29 @@ $(PYFOLD)/duckdb-%/.ready: $(PYFOLD)/venv/.ready
 	$(PYPY) -m pip install --quiet --disable-pip-version-check --no-deps --target $(@D) duckdb==$*
 	touch $@
 
+## Spark: clients/spark/README.md
+
+SPARK_VENV := .cache/spark-venv
+SPARK_SOURCES = clients/spark/pom.xml $(shell find clients/spark/src -type f)
+MVN_SPARK = $(MVN) --quiet --batch-mode -Dstyle.color=never --file clients/spark/pom.xml
+
+.PHONY: spark
+spark: .cache/spark/.jar ## build the Spark connector, clients/spark/target/flightcache-spark-*.jar
+.cache/spark/.jar: $(SPARK_SOURCES)
+	rm -rf clients/spark/target
+	$(MVN_SPARK) package -DskipTests
+	mkdir -p $(@D) && touch $@
+
+.PHONY: test-spark
+test-spark: build spark $(SPARK_VENV)/.ready ## the Spark connector: its unit tests, and a real Spark against the built server
+	$(MVN_SPARK) surefire:test
+	$(SPARK_VENV)/bin/python -m pytest -q clients/spark/tests $(PYTESTFLAGS)
+
+$(SPARK_VENV)/.ready: clients/spark/tests/requirements.txt
+	$(PYTHON) -m venv $(SPARK_VENV)
+	$(SPARK_VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r $<
+	touch $@
+
 ## Lint
 
 .PHONY: lint
@@ -220,7 +243,7 @@ $(VENV)/.ready: integration/requirements.txt
 
 .PHONY: clean
 clean: ## remove everything that this Makefile made
-	rm -rf bin $(VENV) .cache $(PYDIST)
+	rm -rf bin $(VENV) .cache $(PYDIST) clients/spark/target
 	chmod -Rf u+w .tools || true
 	rm -rf .tools
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

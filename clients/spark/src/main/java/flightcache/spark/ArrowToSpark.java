@@ -52,7 +52,7 @@ final class ArrowToSpark {
   private static Metadata parsed(String json) {
     try {
       return Metadata.fromJson(json);
-    } catch (RuntimeException e) {
+    } catch (Exception e) { // Scala declares none
       return Metadata.empty();
     }
   }

@@ -29,7 +29,7 @@ final class LaterTypes {
   private static DataType named(String name) {
     try {
       return DataType.fromJson("\"" + name + "\"");
-    } catch (RuntimeException e) {
+    } catch (Exception e) { // Scala declares none
       return DataTypes.NullType; // this Spark does not know it
     }
   }

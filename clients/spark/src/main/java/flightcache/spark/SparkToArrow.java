@@ -179,7 +179,7 @@ final class SparkToArrow {
       DataType type = ((StructType) DataType.fromJson(json)).fields()[0].dataType();
       Field written = bare("", "", f.getName(), type, f.isNullable(), new HashMap<>());
       return sameForm(written, f) ? type : null;
-    } catch (RuntimeException e) {
+    } catch (Exception e) { // Scala declares none
       return null; // another program's, or a later Spark's
     }
   }
