@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -40,6 +41,7 @@ def started(master: str, address: str, folder: Path, **more: str) -> SparkSessio
         "spark.ui.showConsoleProgress": "false",
         **more,
     }
+    os.environ["PYSPARK_PYTHON"] = sys.executable  # the workers' Python
     builder = SparkSession.builder.master(master).appName("flightcache")
     for key, value in settings.items():
         builder = builder.config(key, value)

@@ -42,13 +42,7 @@ final class Aggregates {
   }
 
   private static AggregateScan answer(Connection c, Dataset dataset, Filters.Pushed filter, Aggregation aggregation) {
-    ObjectNode command = Json.object().put("dataset", dataset.name());
-    String execution = Session.execution();
-    String generation =
-        dataset.generation() != null ? dataset.generation() : Snapshots.of(execution, c.address(), dataset.name());
-    if (generation != null) {
-      command.put("generation", generation);
-    }
+    ObjectNode command = dataset.command();
     command.set("columns", Json.array());
     if (filter != null) {
       command.set("filters", Filters.json(filter, dataset::ordinal));

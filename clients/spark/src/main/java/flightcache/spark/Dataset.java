@@ -21,12 +21,22 @@ import org.apache.spark.sql.types.StructType;
  */
 record Dataset(Options options, String name, String generation, Schema arrow, StructType schema, Facts facts) {
 
-  /** Asks for the dataset. Its errors have the kind NOT_FOUND where there is none. */
-  static Dataset load(Options options, String name, String generation) {
+  /** What a read command of it begins with. */
+  ObjectNode command() {
+    return command(name, generation);
+  }
+
+  private static ObjectNode command(String name, String generation) {
     ObjectNode command = Json.object().put("dataset", name);
     if (generation != null) {
       command.put("generation", generation);
     }
+    return command;
+  }
+
+  /** Asks for the dataset. Its errors have the kind NOT_FOUND where there is none. */
+  static Dataset load(Options options, String name, String generation) {
+    ObjectNode command = command(name, generation);
     return Connection.first(
         options,
         c -> {

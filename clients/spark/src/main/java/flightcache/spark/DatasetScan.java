@@ -28,13 +28,15 @@ final class DatasetScan implements Scan, Batch, SupportsReportStatistics, Suppor
   private final StructType wanted;
   private final Filters.Pushed filter; // null: none
   private final int limit; // below 0: none
-  private Plan plan;
+  private Plan plan; // null until it is needed
+  private boolean begun; // its partitions are given out: the plan stays
 
   DatasetScan(Dataset dataset, StructType wanted, Filters.Pushed filter, int limit) {
     this.dataset = dataset;
     this.wanted = wanted;
     this.filter = filter;
     this.limit = limit;
+    Snapshots.note(this, dataset.options(), dataset.name());
   }
 
   /** What the server answered, and who it was. */
@@ -47,13 +49,28 @@ final class DatasetScan implements Scan, Batch, SupportsReportStatistics, Suppor
     return plan;
   }
 
-  private Plan plan(Connection c) {
-    String execution = Session.execution();
-    String generation = dataset.generation();
-    if (generation == null) {
-      generation = Snapshots.of(execution, c.address(), dataset.name());
+  /** The generation that is read. */
+  String generation() {
+    return plan().facts.generation();
+  }
+
+  /** Whether this generation is read, after planning again if need be. */
+  boolean reads(String generation) {
+    if (!generation().equals(generation)) {
+      forget();
     }
-    FlightInfo info = c.info(dataset.name(), Json.bytes(command(generation, filter)));
+    return generation().equals(generation);
+  }
+
+  /** Has the read planned anew, on what is newest then, if no task has its plan yet. */
+  synchronized void forget() {
+    if (!begun) {
+      plan = null;
+    }
+  }
+
+  private Plan plan(Connection c) {
+    FlightInfo info = c.info(dataset.name(), Json.bytes(command(filter)));
     Facts facts = Facts.of(dataset.name(), info.getAppMetadata());
     if (!facts.sameColumns(dataset.facts())) {
       c.cancel(info);
@@ -62,19 +79,16 @@ final class DatasetScan implements Scan, Batch, SupportsReportStatistics, Suppor
     }
     if (filter != null && !facts.generation().equals(dataset.facts().generation())) {
       c.cancel(info);
-      info = c.info(dataset.name(), Json.bytes(command(generation, filter.cautious())));
+      info = c.info(dataset.name(), Json.bytes(command(filter.cautious())));
       facts = Facts.of(dataset.name(), info.getAppMetadata());
     }
-    Snapshots.note(execution, c.address(), dataset.name(), facts.generation());
-    Leases.keep(this, Session.context(), c, info);
-    return new Plan(c.address(), info, facts);
+    Plan made = new Plan(c.address(), info, facts);
+    Leases.keep(made, Session.context(), c, info);
+    return made;
   }
 
-  private ObjectNode command(String generation, Filters.Pushed filter) {
-    ObjectNode command = Json.object().put("dataset", dataset.name());
-    if (generation != null) {
-      command.put("generation", generation);
-    }
+  private ObjectNode command(Filters.Pushed filter) {
+    ObjectNode command = dataset.command();
     command.set("columns", Selection.columns(dataset, wanted));
     if (filter != null) {
       command.set("filters", Filters.json(filter, dataset::ordinal));
@@ -115,7 +129,9 @@ final class DatasetScan implements Scan, Batch, SupportsReportStatistics, Suppor
   @Override
   public InputPartition[] planInputPartitions() {
     ArrowToSpark.checkReadable(dataset.name(), dataset.fields(), wanted);
+    Snapshots.agree(this, dataset.options(), dataset.name());
     Plan p = plan();
+    begun = true;
     List<FlightEndpoint> endpoints = p.info.getEndpoints();
     return endpoints.stream()
         .map(e -> new TicketPartition(place(e, p.address), e.getTicket().getBytes()))
@@ -134,7 +150,7 @@ final class DatasetScan implements Scan, Batch, SupportsReportStatistics, Suppor
   @Override
   public PartitionReaderFactory createReaderFactory() {
     byte[] schema = plan().info.getSchemaOptional().orElseThrow().serializeAsMessage();
-    return new TicketReaderFactory(dataset.options(), dataset.name(), wanted, schema);
+    return new TicketReaderFactory(dataset.options(), dataset.name(), wanted, schema, this);
   }
 
   /** Rows and plain bytes of what is read; where only looking at the rows could tell, the most that it may be. */
@@ -180,7 +196,7 @@ final class DatasetScan implements Scan, Batch, SupportsReportStatistics, Suppor
         && wanted.equals(that.wanted)
         && Objects.equals(filter, that.filter)
         && limit == that.limit
-        && plan().facts.generation().equals(that.plan().facts.generation());
+        && generation().equals(that.generation());
   }
 
   @Override

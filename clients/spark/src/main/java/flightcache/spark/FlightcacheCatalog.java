@@ -66,20 +66,14 @@ public final class FlightcacheCatalog implements StagingTableCatalog, SupportsNa
 
   @Override
   public Table loadTable(Identifier table) throws NoSuchTableException {
-    return loaded(table, null);
+    return loaded(table);
   }
 
-  /** {@code VERSION AS OF}: a generation, which is there while it is the newest, or leased. */
-  @Override
-  public Table loadTable(Identifier table, String version) throws NoSuchTableException {
-    return loaded(table, version);
-  }
-
-  private CatalogTable loaded(Identifier table, String generation) throws NoSuchTableException {
+  private CatalogTable loaded(Identifier table) throws NoSuchTableException {
     try {
-      return new CatalogTable(Dataset.load(options, Datasets.of(table), generation), qualified(table));
+      return new CatalogTable(Dataset.load(options, Datasets.of(table), null), qualified(table));
     } catch (FlightcacheException e) {
-      if (e.kind() == FlightcacheException.Kind.NOT_FOUND && generation == null) {
+      if (e.kind() == FlightcacheException.Kind.NOT_FOUND) {
         throw new NoSuchTableException(table);
       }
       throw e;
@@ -95,7 +89,7 @@ public final class FlightcacheCatalog implements StagingTableCatalog, SupportsNa
     ObjectNode command = Json.object().put("dataset", dataset).put("mode", "create");
     try {
       Connection.first(options, c -> Put.nothing(c, dataset, command, SparkToArrow.schema(dataset, schema)));
-      return loaded(table, null);
+      return loaded(table);
     } catch (FlightcacheException e) {
       if (e.kind() == FlightcacheException.Kind.EXISTS) {
         throw new TableAlreadyExistsException(table);

@@ -1,7 +1,10 @@
 package flightcache.spark;
 
-/** What went wrong, with which dataset, and what to do. */
-public final class FlightcacheException extends RuntimeException {
+/**
+ * What went wrong, with which dataset, and what to do. It is one of the exceptions that Spark's Python shows as an exception of
+ * its own, with this message and no trace of the JVM.
+ */
+public final class FlightcacheException extends IllegalArgumentException {
   /** What kind of thing went wrong. */
   enum Kind {
     /** There is no such dataset or generation. */

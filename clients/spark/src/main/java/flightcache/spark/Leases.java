@@ -13,9 +13,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Keeps the leases of scans alive, so that every task and every retry reads the generation that was planned: while the scan is
- * part of a plan that is still held, and jobs run or ran shortly before. A notebook that is left open thus does not keep old
- * generations forever. A lease whose scan is gone is ended at its next turn.
+ * Keeps the leases of scans alive, so that every task and every retry reads the generation that was planned: while the plan is
+ * held by whoever may run it, and jobs run or ran shortly before. A notebook that is left open thus does not keep old generations
+ * forever. A lease whose plan is gone is ended at its next turn.
  */
 final class Leases {
   private static final Logger LOG = LoggerFactory.getLogger(Leases.class);
@@ -23,13 +23,16 @@ final class Leases {
   /** How long after the last job leases are still renewed. */
   private static final Duration IDLE = Duration.ofMinutes(10);
 
+  /** Longer than any lease. */
+  private static final Duration LONGEST = Duration.ofDays(3650);
+
   private static final List<Held> HELD = new ArrayList<>();
   private static Thread keeper;
 
   private Leases() {}
 
   private static final class Held {
-    final WeakReference<Object> scan;
+    final WeakReference<Object> plan;
     final SparkContext context;
     final Connection connection;
     final FlightInfo info;
@@ -37,8 +40,8 @@ final class Leases {
     Instant due;
     Instant busy = Instant.now();
 
-    Held(Object scan, SparkContext context, Connection connection, FlightInfo info) {
-      this.scan = new WeakReference<>(scan);
+    Held(Object plan, SparkContext context, Connection connection, FlightInfo info) {
+      this.plan = new WeakReference<>(plan);
       this.context = context;
       this.connection = connection;
       this.info = info;
@@ -49,12 +52,12 @@ final class Leases {
     /** After a third of the time that is left. */
     static Instant next(FlightEndpoint endpoint) {
       Instant now = Instant.now();
-      return now.plus(Duration.between(now, endpoint.getExpirationTime().orElse(now)).dividedBy(3));
+      return now.plus(Duration.between(now, expiration(endpoint, now)).dividedBy(3));
     }
 
     /** Renews or lets go; true: it is still held. */
     boolean turn() {
-      if (scan.get() == null || context.isStopped()) {
+      if (plan.get() == null || context.isStopped()) {
         connection.cancel(info);
         return false;
       }
@@ -68,12 +71,22 @@ final class Leases {
     }
   }
 
-  /** Keeps the lease of a plan for as long as the scan is reachable. Where there is none, the tickets have no time. */
-  static synchronized void keep(Object scan, SparkContext context, Connection connection, FlightInfo info) {
+  /**
+   * When an endpoint's lease ends. flight-core 19.0.0 adds the seconds of the time to themselves, which makes it one of the next
+   * century: no lease is that long.
+   */
+  static Instant expiration(FlightEndpoint endpoint, Instant now) {
+    Instant told = endpoint.getExpirationTime().orElse(now);
+    boolean doubled = told.isAfter(now.plus(LONGEST));
+    return doubled ? Instant.ofEpochMilli(told.toEpochMilli() / 2) : told;
+  }
+
+  /** Keeps the lease of a plan for as long as that is reachable. Where there is none, the tickets have no time. */
+  static synchronized void keep(Object plan, SparkContext context, Connection connection, FlightInfo info) {
     if (info.getEndpoints().isEmpty() || info.getEndpoints().get(0).getExpirationTime().isEmpty()) {
       return;
     }
-    HELD.add(new Held(scan, context, connection, info));
+    HELD.add(new Held(plan, context, connection, info));
     if (keeper == null) {
       keeper = new Thread(Leases::run, "flightcache-leases");
       keeper.setDaemon(true);

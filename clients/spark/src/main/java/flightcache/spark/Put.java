@@ -10,10 +10,12 @@ import org.apache.arrow.flight.FlightRuntimeException;
 import org.apache.arrow.flight.PutResult;
 import org.apache.arrow.vector.VectorSchemaRoot;
 import org.apache.arrow.vector.types.pojo.Schema;
+import org.apache.spark.TaskContext;
 
 /** One put. What is sent is visible to nobody until it is finished, and the transaction that it is in is committed. */
 final class Put implements AutoCloseable {
-  private static final long PAUSE_NANOS = 50_000;
+  private static final long FIRST_PAUSE_NANOS = 20_000;
+  private static final long LAST_PAUSE_NANOS = 2_000_000;
 
   private final Connection connection;
   private final String dataset;
@@ -51,10 +53,12 @@ final class Put implements AutoCloseable {
 
   /** Sends what the root holds, once the connection takes more: the library would wait for that without a pause. */
   void send() {
-    while (!stream.isReady() && !answer.isCancelled()) {
-      LockSupport.parkNanos(PAUSE_NANOS);
-      if (Thread.currentThread().isInterrupted()) {
-        throw new FlightcacheException("dataset " + dataset + ": the put was interrupted");
+    for (long pause = FIRST_PAUSE_NANOS; !stream.isReady() && !answer.isCancelled(); ) {
+      LockSupport.parkNanos(pause);
+      pause = Math.min(2 * pause, LAST_PAUSE_NANOS);
+      TaskContext task = TaskContext.get();
+      if (Thread.currentThread().isInterrupted() || task != null && task.isInterrupted()) {
+        throw new FlightcacheException("dataset " + dataset + ": the task was killed while it put");
       }
     }
     if (answer.isCancelled()) {

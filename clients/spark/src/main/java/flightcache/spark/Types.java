@@ -11,7 +11,7 @@ import org.apache.spark.sql.types.UserDefinedType;
 final class Types {
   private Types() {}
 
-  /** Whether both hold the same values: nullability, collations and lengths of text apart. */
+  /** Whether both hold the same values: nullability, collations and lengths of text, and digits of times of day apart. */
   static boolean same(DataType a, DataType b) {
     if (a instanceof UserDefinedType<?> udt) {
       return same(udt.sqlType(), b);
@@ -19,7 +19,7 @@ final class Types {
     if (b instanceof UserDefinedType<?> udt) {
       return same(a, udt.sqlType());
     }
-    if (isText(a) && isText(b)) {
+    if (isText(a) && isText(b) || LaterTypes.isTime(a) && LaterTypes.isTime(b)) {
       return true;
     }
     if (a instanceof ArrayType x && b instanceof ArrayType y) {
