@@ -34,6 +34,7 @@ def started(master: str, address: str, folder: Path, **more: str) -> SparkSessio
         "spark.driver.extraJavaOptions": f"-XX:TieredStopAtLevel=1 -Dderby.system.home={folder}",
         "spark.log.level": "OFF",
         "spark.sql.session.timeZone": "UTC",
+        "spark.sql.timeType.enabled": "true",
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         "spark.local.dir": str(folder / "local"),

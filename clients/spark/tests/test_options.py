@@ -26,20 +26,24 @@ class Heard(fl.ServerMiddlewareFactory):
 
     def __init__(self) -> None:
         self.calls: list[tuple[str, str]] = []
+        self.token = "for-ada"
 
     def start_call(self, info: Any, headers: dict[str, list[str]]) -> fl.ServerMiddleware | None:
         (said,) = headers.get("authorization", ["nothing"])
         self.calls.append((info.method.name, said))
         if said == "Basic " + base64.b64encode(b"ada:lovelace").decode():
-            return Token()
-        if said not in ("Bearer sesame", "Bearer for-ada"):
+            return Token(self.token)
+        if said not in ("Bearer sesame", f"Bearer {self.token}"):
             raise fl.FlightUnauthenticatedError("who are you?")
         return None
 
 
 class Token(fl.ServerMiddleware):
+    def __init__(self, token: str) -> None:
+        self._token = token
+
     def sending_headers(self) -> dict[str, str]:
-        return {"authorization": "Bearer for-ada"}
+        return {"authorization": f"Bearer {self._token}"}
 
 
 class Allowing(fl.ServerAuthHandler):
@@ -97,6 +101,9 @@ def test_a_user_is_given_a_token(spark: SparkSession, stock: Stock, heard: Heard
     assert frame.collect() == [(1,), (2,), (3,)]
     assert ("HANDSHAKE", "Basic " + base64.b64encode(b"ada:lovelace").decode()) in heard.calls
     assert {said for method, said in heard.calls if method != "HANDSHAKE"} == {"Bearer for-ada"}
+    heard.token = "another"  # the first one has ended
+    again = read(spark, f"grpc://127.0.0.1:{stock.port}", username="ada", password="lovelace")
+    assert again.collect() == [(1,), (2,), (3,)]
 
 
 def test_nobody_is_told_what_to_give(spark: SparkSession, stock: Stock) -> None:

@@ -35,7 +35,7 @@ final class ArrowToSpark {
     for (Field f : fields) {
       out.add(new StructField(f.getName(), type(f), f.isNullable(), metadata(f)));
     }
-    return DataTypes.createStructType(out);
+    return new StructType(out.toArray(StructField[]::new)); // names may repeat, which createStructType refuses
   }
 
   private static Metadata metadata(Field f) {
@@ -99,8 +99,9 @@ final class ArrowToSpark {
       case Binary:
       case LargeBinary:
       case BinaryView:
-      case FixedSizeBinary:
         return DataTypes.BinaryType;
+      case FixedSizeBinary:
+        return ((ArrowType.FixedSizeBinary) t).getByteWidth() == 0 ? DataTypes.NullType : DataTypes.BinaryType;
       case Struct:
         return SparkToArrow.isVariant(f) ? LaterTypes.variant() : struct(f.getChildren());
       case List:
@@ -150,10 +151,16 @@ final class ArrowToSpark {
 
   /** Why a field cannot be read, its children apart, or null. */
   static String refusal(Field f) {
+    String note = f.getMetadata().get(ReadableSchema.NOTE);
+    if (note != null) {
+      return note;
+    }
     ArrowType t = storage(f.getType());
     switch (t.getTypeID()) {
       case Union:
         return "a union";
+      case FixedSizeBinary:
+        return ((ArrowType.FixedSizeBinary) t).getByteWidth() == 0 ? "binary of width 0" : null;
       case Decimal:
         int scale = ((ArrowType.Decimal) t).getScale();
         return scale > MOST_DIGITS ? "a decimal of scale " + scale : null;
@@ -179,7 +186,7 @@ final class ArrowToSpark {
     String refusal = refusal(f);
     if (refusal != null) {
       throw new FlightcacheException(
-          "dataset " + dataset + ": column " + path + " is " + refusal + ", which Spark cannot hold; select the other columns");
+          "dataset " + dataset + ": column " + path + " is " + refusal + ", which Spark or Arrow's Java library cannot hold; select the other columns");
     }
     if (wanted instanceof StructType struct) {
       for (StructField child : struct.fields()) {

@@ -35,12 +35,16 @@ import org.apache.arrow.flight.Result;
 import org.apache.arrow.flight.Ticket;
 import org.apache.arrow.flight.grpc.CredentialCallOption;
 import org.apache.arrow.memory.BufferAllocator;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * One connection to one server, with the calls that the connector makes. Errors are {@link FlightcacheException}s that name
  * the dataset. It may be shared by threads.
  */
 final class Connection implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(Connection.class);
+
   /** Metadata only is asked for: what takes longer than this has stopped. */
   private static final CallOption DEADLINE = CallOptions.timeout(300, TimeUnit.SECONDS);
 
@@ -108,7 +112,13 @@ final class Connection implements AutoCloseable {
 
   /** Plans a read. */
   FlightInfo info(String dataset, byte[] command) {
-    return call(about(dataset), () -> client.getInfo(FlightDescriptor.command(command), metadataCall()));
+    return call(
+        about(dataset),
+        () -> {
+          FlightInfo info = client.getInfo(FlightDescriptor.command(command), metadataCall());
+          info.getSchemaOptional(); // is parsed here, where an error names the dataset
+          return info;
+        });
   }
 
   /** Lets go of what a read's lease keeps. */
@@ -180,6 +190,13 @@ final class Connection implements AutoCloseable {
       return call.run();
     } catch (FlightRuntimeException e) {
       throw failure(subject, address, e);
+    } catch (FlightcacheException e) {
+      throw e;
+    } catch (RuntimeException e) {
+      throw new FlightcacheException(
+          Kind.UNREADABLE,
+          subject + " at " + address + ": Arrow's Java library cannot read the answer: " + e.getMessage(),
+          e);
     } catch (JsonProcessingException e) {
       throw new FlightcacheException(
           subject + " at " + address + ": the answer is not that of a flightcache server: " + e.getMessage(), e);
@@ -199,7 +216,7 @@ final class Connection implements AutoCloseable {
     }
     if (code == FlightStatusCode.UNAUTHENTICATED || code == FlightStatusCode.UNAUTHORIZED) {
       return new FlightcacheException(
-          text + code + ": " + description + "; give the option token, or username and password", e);
+          Kind.LOGIN, text + code + ": " + description + "; give the option token, or username and password", e);
     }
     Kind kind =
         code == FlightStatusCode.NOT_FOUND
@@ -212,7 +229,12 @@ final class Connection implements AutoCloseable {
   @Override
   public void close() {
     closeQuietly(client);
-    allocator.close();
+    try {
+      allocator.close();
+    } catch (IllegalStateException e) {
+      // Rows that are right are no less so for it.
+      LOG.warn("a connection to {} did not give all of its memory back: {}", address, e.getMessage());
+    }
   }
 
   private static void closeQuietly(FlightClient client) {
@@ -228,7 +250,7 @@ final class Connection implements AutoCloseable {
     FlightcacheException last = null;
     for (String address : options.addresses()) {
       try {
-        return use.apply(Connections.of(options.at(address)));
+        return Connections.use(options.at(address), use);
       } catch (FlightcacheException e) {
         if (e.kind() != Kind.UNREACHABLE) {
           throw e;

@@ -40,9 +40,19 @@ record Dataset(Options options, String name, String generation, Schema arrow, St
     return Connection.first(
         options,
         c -> {
-          FlightInfo info = c.info(name, Json.bytes(command));
+          FlightInfo info;
+          Schema arrow;
+          try {
+            info = c.info(name, Json.bytes(command));
+            arrow = info.getSchemaOptional().orElseThrow();
+          } catch (FlightcacheException e) {
+            if (e.kind() != FlightcacheException.Kind.UNREADABLE) {
+              throw e;
+            }
+            arrow = ReadableSchema.of(c, name, command, e);
+            info = c.info(name, Json.bytes(command.set("columns", Json.array())));
+          }
           c.cancel(info); // each scan has a lease of its own
-          Schema arrow = info.getSchemaOptional().orElseThrow();
           return new Dataset(
               options, name, generation, arrow, ArrowToSpark.schema(arrow), Facts.of(name, info.getAppMetadata()));
         });

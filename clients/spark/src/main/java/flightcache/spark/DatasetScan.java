@@ -70,7 +70,15 @@ final class DatasetScan implements Scan, Batch, SupportsReportStatistics, Suppor
   }
 
   private Plan plan(Connection c) {
-    FlightInfo info = c.info(dataset.name(), Json.bytes(command(filter)));
+    FlightInfo info;
+    try {
+      info = c.info(dataset.name(), Json.bytes(command(filter)));
+    } catch (FlightcacheException e) {
+      if (e.kind() == FlightcacheException.Kind.UNREADABLE) {
+        ArrowToSpark.checkReadable(dataset.name(), dataset.fields(), wanted); // says which column it is
+      }
+      throw e;
+    }
     Facts facts = Facts.of(dataset.name(), info.getAppMetadata());
     if (!facts.sameColumns(dataset.facts())) {
       c.cancel(info);

@@ -11,6 +11,10 @@ public final class FlightcacheException extends IllegalArgumentException {
     NOT_FOUND,
     /** There is one already. */
     EXISTS,
+    /** The server does not know who asks, or does not let him. */
+    LOGIN,
+    /** Arrow's Java library cannot read what the server sent. */
+    UNREADABLE,
     /** The server cannot be reached. */
     UNREACHABLE,
     /** All else. */
