@@ -130,6 +130,26 @@ def test_tls(spark: SparkSession, heard: Heard, tmp_path: Path) -> None:
             read(spark, address, token="sesame", **{"tls.root-certs": str(other)})
 
 
+def test_tls_of_the_built_server(spark: SparkSession, tmp_path: Path) -> None:
+    authority = trustme.CA()
+    own = authority.issue_cert("localhost")
+    files = {name: tmp_path / name for name in ("roots.pem", "server.pem", "server.key")}
+    authority.cert_pem.write_to_path(files["roots.pem"])
+    own.cert_chain_pems[0].write_to_path(files["server.pem"])
+    own.private_key_pem.write_to_path(files["server.key"])
+    flags = ["--tls-cert", str(files["server.pem"]), "--tls-key", str(files["server.key"])]
+    plain, secure = "grpc://127.0.0.1:0", "grpc+tls://localhost:0"
+    with Server(*flags, listen=[plain, secure]) as running, running.client() as client:
+        client.put("secret", TABLE)
+        address = f"grpc+tls://localhost:{running.addresses[1].rsplit(':', 1)[1]}"
+        frame = read(spark, address, **{"tls.root-certs": str(files["roots.pem"]), "dataset": "secret"})
+        assert frame.collect() == [(1,), (2,), (3,)]
+        writer = frame.write.format("flightcache").option("address", address).option("dataset", "secret")
+        writer.option("tls.root-certs", str(files["roots.pem"])).mode("append").save()
+        assert client.describe("secret")["rows"] == 6
+        assert running.stop() == 0, running.log()
+
+
 def test_the_first_server_that_answers_is_used(spark: SparkSession, server: Server, client: Client, name: str) -> None:
     client.put(name, TABLE)
     addresses = f"grpc://127.0.0.1:1,{server.address}"

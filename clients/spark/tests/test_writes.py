@@ -183,6 +183,52 @@ def test_a_job_that_is_cancelled_leaves_nothing(twins: Twins, client: Client, na
     wait(lambda: nothing_staged(client))
 
 
+def test_a_speculative_duplicate_changes_nothing(twins: Twins, client: Client, name: str) -> None:
+    """Two attempts of a partition put all of their rows, and Spark chooses the second.
+
+    The job is driven by hand: a Spark on one machine starts no duplicates.
+    """
+    jvm, new_array = twins.spark._jvm, twins.spark.sparkContext._gateway.new_array
+    schema = twins.spark.range(0)._jdf.schema()
+    given = jvm.java.util.HashMap()
+    for key, value in {"address": twins.address, "dataset": name, "batch.rows": "10"}.items():
+        given.put(key, value)
+    none = new_array(jvm.org.apache.spark.sql.connector.expressions.Transform, 0)
+    table = jvm.flightcache.spark.FlightcacheProvider().getTable(schema, none, given)
+    options = jvm.org.apache.spark.sql.util.CaseInsensitiveStringMap(given)
+    empty = jvm.java.util.Optional.empty()
+    info = jvm.org.apache.spark.sql.connector.write.LogicalWriteInfoImpl("q", schema, options, empty, empty)
+    job = table.newWriteBuilder(info).build().toBatch()
+    factory = job.createBatchWriterFactory(jvm.org.apache.spark.sql.connector.write.PhysicalWriteInfoImpl(2))
+
+    def row(i: int) -> object:
+        made = jvm.org.apache.spark.sql.catalyst.expressions.GenericInternalRow(1)
+        made.setLong(0, i)
+        return made
+
+    slow, quick, other = (factory.createWriter(p, task) for p, task in ((0, 10), (0, 12), (1, 11)))
+    for i in range(35):
+        slow.write(row(i))
+        quick.write(row(i))
+        other.write(row(100 + i))
+    messages = new_array(jvm.org.apache.spark.sql.connector.write.WriterCommitMessage, 2)
+    slow.commit()
+    messages[0], messages[1] = quick.commit(), other.commit()
+    assert name not in client.names()
+    job.commit(messages)
+    for writer in (slow, quick, other):
+        writer.close()
+    assert client.get(name)["id"].to_pylist() == [*range(35), *range(100, 135)]
+    late = factory.createWriter(0, 13)
+    late.write(row(0))
+    with pytest.raises(Exception, match="transaction"):
+        late.commit()
+    late.abort()
+    late.close()
+    assert client.describe(name)["rows"] == 70
+    wait(lambda: nothing_staged(client))
+
+
 def test_a_read_may_be_written_over(twins: Twins, client: Client, name: str) -> None:
     """What is read stays the generation that it was."""
     client.put(name, tables.table("flat", 50_000))
