@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/credentials"
 
 	"github.com/flightcache/flightcache/flight/gather"
+	"github.com/flightcache/flightcache/flight/intake"
 	"github.com/flightcache/flightcache/flight/secure"
 )
 
@@ -75,8 +76,12 @@ func (h handshakes) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInf
 
 // count makes a counted connection.
 func (h handshakes) count(conn net.Conn, info credentials.AuthInfo) (net.Conn, credentials.AuthInfo) {
-	out := gather.New(conn, gather.Options{Stays: h.s.store.Stays, Took: h.s.intake.Took})
-	counted := h.s.intake.Conn(conn, out)
+	var counted *intake.Conn
+	out := gather.New(conn, gather.Options{
+		Stays: h.s.store.Stays, Took: h.s.intake.Took,
+		FrameLimit: func() int { return counted.FrameLimit() },
+	})
+	counted = h.s.intake.Conn(conn, out)
 	if info == nil {
 		info = plain{credentials.CommonAuthInfo{SecurityLevel: credentials.NoSecurity}}
 	}

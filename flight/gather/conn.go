@@ -30,6 +30,9 @@ type Options struct {
 	Stays func(p []byte) bool
 	// Took is told how many bytes were taken for copies, and with a negative number that they are free again. Nil: nobody is.
 	Took func(n int)
+	// FrameLimit tells how many bytes of payload a frame of HTTP/2 may have that is written now. What is written must be frames,
+	// and those that follow each other in a stream become larger ones. Nil: all is sent as it is written.
+	FrameLimit func() int
 }
 
 // Conn is a connection that sends what is written in few system calls. It has the connection's other methods.
@@ -38,6 +41,7 @@ type Conn struct {
 	opts  Options
 	limit int // Limit or CopyLimit
 	chunk int // bytes of the memory that copies go to
+	left  int // of the frame that is being written, what is not yet
 
 	mu      sync.Mutex
 	room    sync.Cond // of writers: less waits than the limit
@@ -84,13 +88,20 @@ func (c *Conn) Write(p []byte) (int, error) {
 	case c.closed:
 		return 0, net.ErrClosed
 	}
+	if !c.framed(p) {
+		c.take(p)
+	}
+	c.start()
+	return len(p), nil
+}
+
+// take keeps bytes until they are sent. The lock is held.
+func (c *Conn) take(p []byte) {
 	if len(p) >= least && c.opts.Stays != nil && c.opts.Stays(p) {
 		c.next.refer(p)
 	} else {
 		c.next.copy(p, c.chunk, c.opts.Took)
 	}
-	c.start()
-	return len(p), nil
 }
 
 // After releases r when all that was written so far has been sent, or never will be.

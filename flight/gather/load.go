@@ -32,13 +32,24 @@ type load struct {
 	chunks []*[]byte // that copies lie in
 	used   int       // bytes of the last chunk
 	grows  bool      // the last piece ends where the next copy begins
+	refers bool      // the last piece is one that stays
+
+	frame frame // of data, the last that was written; none if anything came after it
 }
 
-// refer adds bytes that stay.
+// refer adds bytes that stay. Those that lie behind the last ones make one piece with them.
 func (l *load) refer(p []byte) {
-	l.pieces = append(l.pieces, p)
 	l.bytes += len(p)
 	l.grows = false
+	if l.refers {
+		last := &l.pieces[len(l.pieces)-1]
+		if n := len(*last); cap(*last) >= n+len(p) && &(*last)[:n+1][n] == &p[0] {
+			*last = (*last)[:n+len(p)]
+			return
+		}
+	}
+	l.pieces = append(l.pieces, p)
+	l.refers = true
 }
 
 // copy adds bytes that may change.
@@ -46,9 +57,7 @@ func (l *load) copy(p []byte, size int, took func(int)) {
 	l.bytes += len(p)
 	for len(p) > 0 {
 		if len(l.chunks) == 0 || l.used == size {
-			l.chunks = append(l.chunks, chunksOf(size).Get().(*[]byte))
-			took(size)
-			l.used, l.grows = 0, false
+			l.chunk(size, took)
 		}
 		chunk := *l.chunks[len(l.chunks)-1]
 		n := copy(chunk[l.used:], p)
@@ -58,10 +67,17 @@ func (l *load) copy(p []byte, size int, took func(int)) {
 			*last = chunk[l.used-len(*last) : l.used+n]
 		} else {
 			l.pieces = append(l.pieces, chunk[l.used:l.used+n])
-			l.grows = true
+			l.grows, l.refers = true, false
 		}
 		l.used += n
 	}
+}
+
+// chunk begins the next piece of memory for copies.
+func (l *load) chunk(size int, took func(int)) {
+	l.chunks = append(l.chunks, chunksOf(size).Get().(*[]byte))
+	took(size)
+	l.used, l.grows = 0, false
 }
 
 // reset empties it.

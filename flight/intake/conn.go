@@ -20,6 +20,8 @@ type Conn struct {
 
 	writing frames // of the writer
 
+	settings settings
+
 	mu      sync.Mutex // before Meter.mu
 	streams map[uint32]*Stream
 	newest  *Stream // the one whose headers came last
@@ -52,8 +54,12 @@ func (c *Conn) received(p []byte) {
 		if began {
 			over = c.begin() || over
 		}
-		if c.data != nil && (len(payload) > 0 || began && c.reading.left == 0) {
+		switch {
+		case len(payload) == 0 && !(began && c.reading.left == 0):
+		case c.data != nil:
 			c.feed(payload)
+		case c.settings.frame:
+			c.settle(payload)
 		}
 	}
 	if over {
@@ -64,9 +70,11 @@ func (c *Conn) received(p []byte) {
 // begin looks at a frame of which the head has come, and tells whether streams now hold too much.
 func (c *Conn) begin() (over bool) {
 	f := &c.reading
-	c.data = nil
+	c.data, c.settings.frame = nil, false
 	var tooMuch error
 	switch f.kind {
+	case frameSettings:
+		c.settings.frame = f.flags&flagAck == 0
 	case frameHeaders:
 		c.mu.Lock()
 		if f.stream > c.highest && !c.closed { // those of a stream that is there already end the connection
@@ -122,13 +130,17 @@ func (c *Conn) feed(p []byte) {
 	}
 }
 
-// Write sends what the server has written, and sees which streams it has ended.
+// Write sends what the server has written, and sees which streams it has ended, and which settings it has agreed to.
 func (c *Conn) Write(p []byte) (int, error) {
 	for rest := p; len(rest) > 0; {
 		var began bool
 		rest, _, began = c.writing.next(rest)
-		if f := &c.writing; began && (f.kind == frameRSTStream || f.kind <= frameHeaders && f.flags&flagEndStream != 0) {
+		switch f := &c.writing; {
+		case !began:
+		case f.kind == frameRSTStream || f.kind <= frameHeaders && f.flags&flagEndStream != 0:
 			c.end(f.stream)
+		case f.kind == frameSettings && f.flags&flagAck != 0:
+			c.acknowledge()
 		}
 	}
 	return c.Conn.Write(p)

@@ -5,9 +5,13 @@ const (
 	frameData      = 0x0
 	frameHeaders   = 0x1
 	frameRSTStream = 0x3
+	frameSettings  = 0x4
 
 	flagEndStream = 0x1
+	flagAck       = 0x1
 	flagPadded    = 0x8
+
+	settingMaxFrame = 0x5
 
 	frameHead = 9
 	// preface is how many bytes a client sends before its first frame.
