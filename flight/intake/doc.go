@@ -6,7 +6,8 @@
 // belong to, half of a message for as long as its client likes. It neither tells how much that is nor bounds it over all
 // connections. A [Conn] stands between gRPC and the socket and reads the frame headers and message prefixes that pass
 // through, in both directions. So a [Meter] knows, for each stream, what came, and whether a message is complete, begun or
-// large; [Stream.Took] tells it what was handed over.
+// large; [Stream.Took] tells it what was handed over. As it sees both directions it also knows how large frames the client takes
+// ([Conn.FrameLimit]).
 //
 // # The bound
 //

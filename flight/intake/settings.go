@@ -22,7 +22,8 @@ type settings struct {
 
 const settingBytes = 6
 
-// maxSaid is how many settings may wait for their acknowledgement. gRPC reads no further long before.
+// maxSaid is how many settings may wait for their acknowledgement. gRPC reads no further long before; a client that brings it about
+// that some are forgotten gets frames that it refuses, and nobody else does.
 const maxSaid = 1000
 
 // feed takes a piece of the settings' payload.
