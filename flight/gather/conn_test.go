@@ -88,6 +88,7 @@ func TestWritesComeInOrder(t *testing.T) {
 				rng := rand.New(rand.NewPCG(seed, 0))
 				near, far := connect(t, network)
 				memory := make([]byte, 32<<20)
+				noise := rand.NewChaCha8([32]byte{byte(seed)})
 				var taken atomic.Int64
 				c := New(near, Options{
 					Stays: func(p []byte) bool { return len(p) > 0 && within(p, memory) },
@@ -114,9 +115,7 @@ func TestWritesComeInOrder(t *testing.T) {
 						h = &held{b: p}
 						all = append(all, h)
 					}
-					for i := range p {
-						p[i] = byte(rng.Uint32())
-					}
+					_, _ = noise.Read(p)
 					sent.Write(p)
 					if n, err := c.Write(p); n != len(p) || err != nil {
 						t.Fatal(n, err)

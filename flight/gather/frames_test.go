@@ -2,6 +2,7 @@ package gather
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -207,10 +208,8 @@ func TestStreamsStayWhole(t *testing.T) {
 		t.Run(network, func(t *testing.T) {
 			t.Logf("seed %d", seed)
 			rng := rand.New(rand.NewPCG(seed, 0))
-			memory := make([]byte, 16<<20)
-			for i := range memory {
-				memory[i] = byte(rng.Uint32())
-			}
+			memory := make([]byte, 8<<20)
+			_, _ = rand.NewChaCha8([32]byte{byte(seed)}).Read(memory)
 			near, far := connect(t, network)
 			limit := 16 << 10
 			c := New(near, Options{Stays: func(p []byte) bool { return within(p, memory) }, FrameLimit: func() int { return limit }})
@@ -231,7 +230,7 @@ func TestStreamsStayWhole(t *testing.T) {
 					longest := 0
 					for {
 						f, err := frames.ReadFrame()
-						if err == io.EOF {
+						if errors.Is(err, io.EOF) {
 							return nil
 						} else if err != nil {
 							return err
