@@ -3,7 +3,8 @@
 // # Purpose
 //
 // Certificates, tokens, passwords and permissions change while the server runs. A [Value] looks at its files every second. When
-// their content has changed it is parsed, as a whole; what uses the value asks for it anew each time.
+// their content has changed it is parsed, as a whole; what uses the value asks for it anew each time. What is not in files, as keys
+// that another server publishes, is read by a function of the options, as often as they say.
 //
 // # Invariants
 //

@@ -1,6 +1,8 @@
 package reload
 
 import (
+	"cmp"
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -20,12 +22,18 @@ const maxFile = 16 << 20
 // Options say what to read, and how.
 type Options[T any] struct {
 	Files []string
+	// Read gives the contents where they are not in files; nil: they are. Its context ends with the value.
+	Read func(context.Context) ([][]byte, error)
 	// Parse makes the value of the files' contents, in the order of the files. It keeps none of the slices.
 	Parse func(contents [][]byte) (T, error)
 
-	Every   time.Duration // between two looks; 0: [Every]
-	Changed func(T)       // is told of each new value but the first; may be nil
-	Failed  func(error)   // is told why there is no new value; may be nil
+	Every time.Duration // between two looks; 0: [Every]
+	Retry time.Duration // after a look that failed; 0: as Every
+	// Later lets the first reading fail: the value is T's zero until one succeeds.
+	Later bool
+
+	Changed func(T)     // is told of each new value but the first; may be nil
+	Failed  func(error) // is told why there is no new value; may be nil
 }
 
 // Value is what files say. It belongs to who opened it, who closes it.
@@ -33,36 +41,48 @@ type Value[T any] struct {
 	opts  Options[T]
 	value atomic.Pointer[T]
 
-	mu   sync.Mutex // of looks
-	seen [sha256.Size]byte
-	told string // why the last look failed
+	mu      sync.Mutex // of looks
+	seen    [sha256.Size]byte
+	useless bool   // what was seen could not be parsed
+	told    string // why nothing could be read at the last look
+	failed  bool   // the last look gave no value
 
-	stop  chan struct{}
+	alive context.Context // until Close
+	stop  context.CancelFunc
 	ended chan struct{}
 }
 
 // Open reads the files, and looks at them again from then on. The error is that of the first reading.
 func Open[T any](o Options[T]) (*Value[T], error) {
-	if o.Every == 0 {
-		o.Every = Every
-	}
+	o.Every = cmp.Or(o.Every, Every)
+	o.Retry = cmp.Or(o.Retry, o.Every)
 	if o.Changed == nil {
 		o.Changed = func(T) {}
 	}
 	if o.Failed == nil {
 		o.Failed = func(error) {}
 	}
-	v := &Value[T]{opts: o, stop: make(chan struct{}), ended: make(chan struct{})}
+	v := &Value[T]{opts: o, ended: make(chan struct{})}
+	v.alive, v.stop = context.WithCancel(context.Background())
+	var first T
 	contents, err := v.read()
-	if err != nil {
-		return nil, err
+	if err == nil {
+		v.seen = digest(contents)
+		first, err = o.Parse(contents)
+		v.useless = err != nil
+	} else {
+		v.told = err.Error()
 	}
-	first, err := o.Parse(contents)
 	if err != nil {
-		return nil, err
+		if !o.Later {
+			v.stop()
+			return nil, err
+		}
+		v.failed = true
+		o.Failed(err)
+		first = *new(T)
 	}
 	v.value.Store(&first)
-	v.seen = digest(contents)
 	go v.watch()
 	return v, nil
 }
@@ -70,13 +90,14 @@ func Open[T any](o Options[T]) (*Value[T], error) {
 // Get gives the value as it is now. It may be called by any number of goroutines.
 func (v *Value[T]) Get() T { return *v.value.Load() }
 
-// Look reads the files now, instead of within a second.
+// Look reads now, instead of when it is time.
 func (v *Value[T]) Look() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	contents, err := v.read()
 	if err != nil {
-		if v.told != err.Error() {
+		v.failed = true
+		if v.told != err.Error() && v.alive.Err() == nil {
 			v.told = err.Error()
 			v.opts.Failed(err)
 		}
@@ -85,10 +106,12 @@ func (v *Value[T]) Look() {
 	v.told = ""
 	seen := digest(contents)
 	if seen == v.seen {
+		v.failed = v.useless
 		return
 	}
 	v.seen = seen
 	next, err := v.opts.Parse(contents)
+	v.useless, v.failed = err != nil, err != nil
 	if err != nil {
 		v.opts.Failed(err)
 		return
@@ -99,25 +122,38 @@ func (v *Value[T]) Look() {
 
 // Close ends the looking, and waits for it. The value stays.
 func (v *Value[T]) Close() {
-	close(v.stop)
+	v.stop()
 	<-v.ended
 }
 
 func (v *Value[T]) watch() {
 	defer close(v.ended)
-	ticks := time.NewTicker(v.opts.Every)
-	defer ticks.Stop()
 	for {
+		next := time.NewTimer(v.pause())
 		select {
-		case <-ticks.C:
+		case <-next.C:
 			v.Look()
-		case <-v.stop:
+		case <-v.alive.Done():
+			next.Stop()
 			return
 		}
 	}
 }
 
+// pause is how long until the next look.
+func (v *Value[T]) pause() time.Duration {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.failed {
+		return v.opts.Retry
+	}
+	return v.opts.Every
+}
+
 func (v *Value[T]) read() ([][]byte, error) {
+	if v.opts.Read != nil {
+		return v.opts.Read(v.alive)
+	}
 	var contents [][]byte
 	var errs []error
 	for _, path := range v.opts.Files {

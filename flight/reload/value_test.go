@@ -1,12 +1,14 @@
 package reload
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -39,7 +41,7 @@ type told struct {
 
 func (x *told) options(files ...string) Options[int] {
 	return Options[int]{
-		Files: files, Parse: sum,
+		Files: files, Parse: sum, Every: time.Hour, // the tests have it look
 		Changed: func(n int) { x.changed = append(x.changed, n) },
 		Failed:  func(err error) { x.failed = append(x.failed, err.Error()) },
 	}
@@ -105,6 +107,73 @@ func TestValueLooksByItself(t *testing.T) {
 		time.Sleep(time.Hour)
 		if v.Get() != 2 {
 			t.Error("it looked when it was closed")
+		}
+	})
+}
+
+// What is not in files may fail at first, and is read sooner again while it fails.
+func TestReadByAFunction(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var x told
+		var mu sync.Mutex // of all that follows
+		var content string
+		reads := 0
+		o := x.options()
+		o.Every, o.Retry, o.Later = time.Minute, time.Second, true
+		changed, failed := o.Changed, o.Failed
+		o.Changed = func(n int) { mu.Lock(); changed(n); mu.Unlock() }
+		o.Failed = func(err error) { mu.Lock(); failed(err); mu.Unlock() }
+		o.Read = func(ctx context.Context) ([][]byte, error) {
+			mu.Lock()
+			reads++
+			now := content
+			mu.Unlock()
+			switch now {
+			case "":
+				return nil, errors.New("nothing there")
+			case "hangs":
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}
+			return [][]byte{[]byte(now)}, nil
+		}
+		v, err := Open(o)
+		if err != nil || v.Get() != 0 {
+			t.Fatalf("%v, %v", v.Get(), err)
+		}
+		for _, step := range []struct {
+			content                         string
+			wait                            time.Duration
+			value, reads, failures, changes int
+		}{
+			{"", 3 * time.Second, 0, 4, 1, 0},
+			{"5", time.Second, 5, 5, 1, 1},
+			{"6", 59 * time.Second, 5, 5, 1, 1},
+			{"6", time.Second, 6, 6, 1, 2},
+			{"x", time.Minute, 6, 7, 2, 2},
+			{"x", 2 * time.Second, 6, 9, 2, 2}, // still of no use, and looked at soon
+			{"", time.Second, 6, 10, 3, 2},
+			{"6", time.Second, 6, 11, 3, 3},
+			{"6", 59 * time.Second, 6, 11, 3, 3},
+			{"", time.Second, 6, 12, 4, 3},
+			{"6", time.Second, 6, 13, 4, 3}, // as before: no change
+			{"6", 59 * time.Second, 6, 13, 4, 3},
+			{"hangs", time.Second, 6, 14, 4, 3},
+		} {
+			mu.Lock()
+			content = step.content
+			mu.Unlock()
+			time.Sleep(step.wait)
+			synctest.Wait()
+			mu.Lock()
+			if v.Get() != step.value || reads != step.reads || len(x.failed) != step.failures || len(x.changed) != step.changes {
+				t.Errorf("%+v: value %d, %d reads, changed %v, failed %q", step, v.Get(), reads, x.changed, x.failed)
+			}
+			mu.Unlock()
+		}
+		v.Close() // ends the reading
+		if len(x.failed) != 4 {
+			t.Errorf("the end of reading is told as a failure: %q", x.failed)
 		}
 	})
 }
