@@ -19,6 +19,7 @@ type authFlags struct {
 	AuthCertificates bool          `help:"Know clients by the subjects of their certificates."`
 	TokenTime        time.Duration `help:"How long the token is good that answers a password." default:"1h"`
 	JWTKeys          string        `name:"jwt-keys" help:"File of the keys of JSON web tokens (JWKS)." type:"path" placeholder:"FILE"`
+	JWTKeysURL       string        `name:"jwt-keys-url" help:"Where the issuer of JSON web tokens publishes their keys, in place of a file: https, or http on this machine. Fetched every five minutes, and when a token names a key that is not known." placeholder:"URL"`
 	JWTIssuer        string        `name:"jwt-issuer" help:"Issuer that JSON web tokens must have." placeholder:"TEXT"`
 	JWTAudience      string        `name:"jwt-audience" help:"Audience that JSON web tokens must have." placeholder:"TEXT"`
 	JWTRoles         string        `name:"jwt-roles" help:"Claim of JSON web tokens whose values are roles." default:"roles" placeholder:"CLAIM"`
@@ -26,14 +27,27 @@ type authFlags struct {
 }
 
 // identityOptions log to log, if there is one.
-func (f *authFlags) identityOptions(log *zap.Logger) identity.Options {
+func (c *serveCmd) identityOptions(log *zap.Logger) identity.Options {
 	o := identity.Options{
-		TokensFile: f.AuthTokens, PasswordsFile: f.AuthPasswords, KeyFile: f.AuthKey, TokenTime: f.TokenTime,
-		JWKSFile: f.JWTKeys, Issuer: f.JWTIssuer, Audience: f.JWTAudience, RoleClaim: f.JWTRoles, Certificates: f.AuthCertificates,
+		TokensFile: c.AuthTokens, PasswordsFile: c.AuthPasswords, KeyFile: c.AuthKey, TokenTime: c.TokenTime,
+		JWKSFile: c.JWTKeys, JWKSURL: c.JWTKeysURL, Issuer: c.JWTIssuer, Audience: c.JWTAudience, RoleClaim: c.JWTRoles,
+		Insecure: c.Insecure, Certificates: c.AuthCertificates,
 	}
 	if log != nil {
-		o.Changed = func(file string) { log.Info("identity: a file has changed", zap.String("file", file)) }
-		o.Failed = func(file string, err error) { stays(log, file, err) }
+		o.Changed = func(source string) {
+			if source == c.JWTKeysURL {
+				log.Info("identity: keys were fetched", zap.String("url", source))
+				return
+			}
+			log.Info("identity: a file has changed", zap.String("file", source))
+		}
+		o.Failed = func(source string, err error) {
+			if source == c.JWTKeysURL {
+				log.Error("identity: no keys could be fetched; those that were fetched before stay", zap.String("url", source), zap.Error(err))
+				return
+			}
+			stays(log, source, err)
+		}
 	}
 	return o
 }
@@ -48,7 +62,7 @@ func (c *serveCmd) validateAuth() error {
 	o := c.identityOptions(nil)
 	errs := []error{o.Validate()}
 	if c.Permissions != "" && !o.Any() {
-		errs = append(errs, errors.New("--permissions: nobody is known whom they could be for; give --auth-tokens, --auth-passwords, --auth-key, --jwt-keys or --auth-certificates"))
+		errs = append(errs, errors.New("--permissions: nobody is known whom they could be for; give --auth-tokens, --auth-passwords, --auth-key, --jwt-keys, --jwt-keys-url or --auth-certificates"))
 	}
 	asked := false
 	for _, uri := range c.Listen {
@@ -82,18 +96,18 @@ func (w *who) close() {
 }
 
 // openAuth reads the files. The caller closes it.
-func (f *authFlags) openAuth(log *zap.Logger) (*who, error) {
+func (c *serveCmd) openAuth(log *zap.Logger) (*who, error) {
 	w := &who{}
-	o := f.identityOptions(log)
+	o := c.identityOptions(log)
 	if !o.Any() {
 		return w, nil
 	}
 	var errs [2]error
 	w.identity, errs[0] = identity.Open(o)
-	if f.Permissions != "" {
-		w.permissions, errs[1] = permissions.Open(f.Permissions,
-			func() { log.Info("permissions have changed", zap.String("file", f.Permissions)) },
-			func(err error) { stays(log, f.Permissions, err) })
+	if c.Permissions != "" {
+		w.permissions, errs[1] = permissions.Open(c.Permissions,
+			func() { log.Info("permissions have changed", zap.String("file", c.Permissions)) },
+			func(err error) { stays(log, c.Permissions, err) })
 	}
 	if err := errors.Join(errs[:]...); err != nil {
 		w.close()

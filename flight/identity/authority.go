@@ -26,7 +26,8 @@ type Authority struct {
 	passwords *reload.Value[*passwords]
 	keys      *reload.Value[keys]
 	webKeys   *reload.Value[[]webKey]
-	own       keys // where no file has any
+	fetcher   *fetcher // of webKeys; nil: they are in a file
+	own       keys     // where no file has any
 
 	remembered *lru.Cache[hash, struct{}] // sealed names, passwords and hashes that were right
 	checking   chan struct{}              // has room for as many passwords as are checked at once
@@ -35,7 +36,8 @@ type Authority struct {
 	closers    []func()
 }
 
-// Open reads the files.
+// Open reads the files, and fetches what is published elsewhere. Where that fails for now, [Options].Failed is told, and it is tried
+// again.
 func Open(o Options) (*Authority, error) {
 	if err := o.Validate(); err != nil {
 		return nil, fmt.Errorf("identity: %w", err)
@@ -52,6 +54,7 @@ func Open(o Options) (*Authority, error) {
 		watch(a, o.PasswordsFile, "passwords", parsePasswords, &a.passwords),
 		watch(a, o.KeyFile, "keys of signed tokens", parseKeys, &a.keys),
 		watch(a, o.JWKSFile, "keys of JSON web tokens", parseWebKeys, &a.webKeys),
+		a.openFetched(),
 	}
 	if err := errors.Join(errs...); err != nil {
 		a.Close()
@@ -157,7 +160,7 @@ func (a *Authority) bearer(ctx context.Context, token string) (Caller, string, e
 			c, why = a.signed(token)
 		}
 	case strings.Count(token, ".") == 2 && a.webKeys != nil:
-		c, why = a.jwt(token)
+		c, why = a.jwt(ctx, token)
 	}
 	if why != "" {
 		return Caller{}, "", a.failed(ctx, why)

@@ -8,10 +8,12 @@
 //   - A name and a password, of which a file has the bcrypt hash. They are answered with a signed token.
 //   - A signed token: a name and an expiry under a key. Whoever has the key takes the token, so the servers of a group take each
 //     other's.
-//   - A JSON web token, by the keys in a JWKS file, with its issuer, its audience, and roles from a claim.
+//   - A JSON web token, by the keys in a JWKS file or where its issuer publishes them, with its issuer, its audience, and roles from
+//     a claim.
 //   - A certificate that TLS has verified; its subject is the name.
 //
-// Files are read again when they change.
+// Files are read again when they change. Published keys are fetched every five minutes, and when a token names one that is not
+// known, though never within ten seconds of the last try. A try that fails leaves the keys that there are.
 //
 // # Invariants
 //

@@ -29,27 +29,48 @@ type webKey struct {
 // minRSA is the least bits of an RSA key.
 const minRSA = 2048
 
+// parseWebKeys reads the set of a file, of which each key must be of use.
 func parseWebKeys(contents [][]byte) ([]webKey, error) {
-	var set struct{ Keys []webKey }
-	if err := json.Unmarshal(contents[0], &set); err != nil {
-		return nil, fmt.Errorf("want a JSON web key set: %w", err)
+	keys, errs, err := webKeysOf(contents[0])
+	if err != nil {
+		return nil, err
 	}
-	var out []webKey
-	var errs []error
+	return keys, errors.Join(errs...)
+}
+
+// publishedKeys reads the set of an issuer, of which keys that are of no use are passed over, as RFC 7517 has it: it may publish
+// new kinds before we know them.
+func publishedKeys(contents [][]byte) ([]webKey, error) {
+	keys, errs, err := webKeysOf(contents[0])
+	if err != nil {
+		return nil, err
+	}
+	if len(keys) == 0 {
+		return nil, errors.Join(errs...)
+	}
+	return keys, nil
+}
+
+// webKeysOf gives the keys for signatures in a set, and what is wrong with each of the others. The error is that of a set without any.
+func webKeysOf(text []byte) (keys []webKey, errs []error, err error) {
+	var set struct{ Keys []webKey }
+	if err := json.Unmarshal(text, &set); err != nil {
+		return nil, nil, fmt.Errorf("want a JSON web key set: %w", err)
+	}
 	for i, k := range set.Keys {
 		if k.Use != "" && k.Use != "sig" {
 			continue
 		}
-		var err error
 		if k.public, err = k.parse(); err != nil {
 			errs = append(errs, fmt.Errorf("key %d, kid %q: %w", i, k.ID, err))
+			continue
 		}
-		out = append(out, k)
+		keys = append(keys, k)
 	}
-	if len(out) == 0 {
-		errs = append(errs, errors.New("there is no key for signatures in it"))
+	if len(keys)+len(errs) == 0 {
+		return nil, nil, errors.New("there is no key for signatures in it")
 	}
-	return out, errors.Join(errs...)
+	return keys, errs, nil
 }
 
 func (k *webKey) parse() (crypto.PublicKey, error) {

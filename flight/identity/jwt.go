@@ -1,8 +1,10 @@
 package identity
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,14 +21,14 @@ const leeway = 30 * time.Second
 const maxJWT = 16 << 10
 
 // jwt finds the caller of a JSON web token, or why there is none.
-func (a *Authority) jwt(token string) (Caller, string) {
+func (a *Authority) jwt(ctx context.Context, token string) (Caller, string) {
 	if len(token) > maxJWT {
 		return Caller{}, "a JSON web token that is too long"
 	}
 	parser := jwt.NewParser(jwt.WithValidMethods(algorithms), jwt.WithIssuer(a.opts.Issuer), jwt.WithAudience(a.opts.Audience),
 		jwt.WithExpirationRequired(), jwt.WithIssuedAt(), jwt.WithLeeway(leeway), jwt.WithTimeFunc(a.opts.Now))
 	claims := jwt.MapClaims{}
-	if _, err := parser.ParseWithClaims(token, claims, a.webKey); err != nil {
+	if _, err := parser.ParseWithClaims(token, claims, func(t *jwt.Token) (any, error) { return a.webKey(ctx, t) }); err != nil {
 		return Caller{}, "a JSON web token: " + jwtReason(err)
 	}
 	name, err := claims.GetSubject()
@@ -66,11 +68,16 @@ func jwtReason(err error) string {
 
 var errNoKey = errors.New("no such key")
 
-// webKey gives the keys that a token may be signed with: those of its kid, or all where it has none.
-func (a *Authority) webKey(t *jwt.Token) (any, error) {
+// webKey gives the keys that a token may be signed with: those of its kid, or all where it has none. A kid that is not known
+// may be that of a key which has just been published.
+func (a *Authority) webKey(ctx context.Context, t *jwt.Token) (any, error) {
 	id, named := t.Header["kid"].(string)
+	all := a.webKeys.Get()
+	if len(all) == 0 || named && !slices.ContainsFunc(all, func(k webKey) bool { return k.ID == id }) {
+		all = a.fresher(ctx)
+	}
 	var set jwt.VerificationKeySet
-	for _, k := range a.webKeys.Get() {
+	for _, k := range all {
 		if named && k.ID != id || k.Algorithm != "" && k.Algorithm != t.Method.Alg() {
 			continue
 		}

@@ -3,6 +3,8 @@ package identity
 import (
 	"errors"
 	"fmt"
+	"net/http"
+	"net/url"
 	"time"
 )
 
@@ -16,16 +18,22 @@ type Options struct {
 	TokenTime time.Duration // how long signed tokens are good; default 1 h
 
 	JWKSFile  string // keys of JSON web tokens
+	JWKSURL   string // where their issuer publishes them, in place of a file
 	Issuer    string // that they must have
 	Audience  string // of which they must have one
 	RoleClaim string // of which the values are roles: a list, or one text with spaces; default roles
 
+	// Insecure lets keys come by http from other machines.
+	Insecure bool
+	// Transport is what fetches; nil: Go's own, which goes by the proxies of the environment.
+	Transport http.RoundTripper
+
 	Certificates bool // clients are known by their certificates
 
-	// Changed is told of each file that was read again; may be nil.
-	Changed func(file string)
-	// Failed is told why a changed file is not used; may be nil.
-	Failed func(file string, err error)
+	// Changed is told of each file or URL that was read again; may be nil.
+	Changed func(source string)
+	// Failed is told why what was read before stays; may be nil.
+	Failed func(source string, err error)
 
 	// Delay is what a failure takes; default 250 ms, negative: nothing.
 	Delay time.Duration
@@ -42,8 +50,10 @@ const (
 
 // Any tells whether there is anything by which a caller may be known.
 func (o Options) Any() bool {
-	return o.TokensFile != "" || o.PasswordsFile != "" || o.KeyFile != "" || o.JWKSFile != "" || o.Certificates
+	return o.TokensFile != "" || o.PasswordsFile != "" || o.KeyFile != "" || o.webTokens() || o.Certificates
 }
+
+func (o Options) webTokens() bool { return o.JWKSFile != "" || o.JWKSURL != "" }
 
 // Validate reports every field that is out of its range.
 func (o Options) Validate() error {
@@ -51,12 +61,24 @@ func (o Options) Validate() error {
 	if o.TokenTime < 0 {
 		errs = append(errs, fmt.Errorf("token time %s: want none below 0 (option --token-time)", o.TokenTime))
 	}
-	if o.JWKSFile != "" && (o.Issuer == "" || o.Audience == "") {
+	if o.webTokens() && (o.Issuer == "" || o.Audience == "") {
 		errs = append(errs, errors.New("JSON web tokens: without an issuer and an audience tokens made for others would be taken "+
 			"(options --jwt-issuer, --jwt-audience)"))
 	}
-	if o.JWKSFile == "" && (o.Issuer != "" || o.Audience != "") {
-		errs = append(errs, errors.New("JSON web tokens: an issuer or an audience, but no keys (option --jwt-keys)"))
+	if !o.webTokens() && (o.Issuer != "" || o.Audience != "") {
+		errs = append(errs, errors.New("JSON web tokens: an issuer or an audience, but no keys (options --jwt-keys, --jwt-keys-url)"))
+	}
+	if o.JWKSFile != "" && o.JWKSURL != "" {
+		errs = append(errs, errors.New("JSON web tokens: keys of a file and of a URL: want one of them (options --jwt-keys, --jwt-keys-url)"))
+	}
+	if o.JWKSURL != "" {
+		u, err := url.Parse(o.JWKSURL)
+		if err == nil {
+			err = checkURL(u, o.Insecure)
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("JSON web tokens: keys of %s: %w (option --jwt-keys-url)", o.JWKSURL, err))
+		}
 	}
 	return errors.Join(errs...)
 }
