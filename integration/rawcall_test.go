@@ -19,6 +19,9 @@ import (
 // patience is how long a test waits for what must come: far longer than it takes.
 const patience = 60 * time.Second
 
+// maxFrame is the most bytes of a frame that every peer takes.
+const maxFrame = 16 << 10
+
 // rawConn is an HTTP/2 connection whose frames a test sends and sees: what a gRPC library would make of them is not of
 // interest. It grants the server no window but the first 64 KiB.
 type rawConn struct {
@@ -36,6 +39,12 @@ func dialRaw(t *testing.T, address string) *rawConn {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return rawOver(t, conn)
+}
+
+// rawOver is an HTTP/2 connection over one that is there, which it closes.
+func rawOver(t *testing.T, conn net.Conn) *rawConn {
+	t.Helper()
 	t.Cleanup(func() { conn.Close() })
 	if _, err := conn.Write([]byte(http2.ClientPreface)); err != nil {
 		t.Fatal(err)
@@ -110,9 +119,19 @@ func (r *rawConn) call(method string, headers ...[2]string) {
 			r.Fatal(err)
 		}
 	}
+	rest := []byte(block.String())
+	next := func() (part []byte, last bool) {
+		part, rest = rest[:min(len(rest), maxFrame)], rest[min(len(rest), maxFrame):]
+		return part, len(rest) == 0
+	}
+	part, last := next()
 	r.send(func(f *http2.Framer) error {
-		return f.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: []byte(block.String()), EndHeaders: true})
+		return f.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: part, EndHeaders: last})
 	})
+	for !last {
+		part, last = next()
+		r.send(func(f *http2.Framer) error { return f.WriteContinuation(1, last, part) })
+	}
 }
 
 // message sends a message of the call, of at most 16 KiB; the last one half-closes it.

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// binary is the built server, made once by TestMain.
-var binary string
+// What TestMain builds once: the server, and what makes certificates.
+var binary, certificates string
 
 func TestMain(m *testing.M) {
 	code, err := buildAndRun(m)
@@ -32,11 +32,13 @@ func buildAndRun(m *testing.M) (code int, err error) {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
-	binary = filepath.Join(folder, "flightcache")
-	build := exec.Command("go", "build", "-o", binary, "../cmd/flightcache")
-	build.Stdout, build.Stderr = os.Stderr, os.Stderr
-	if err := build.Run(); err != nil {
-		return 0, fmt.Errorf("building the server: %w", err)
+	binary, certificates = filepath.Join(folder, "flightcache"), filepath.Join(folder, "certificates")
+	for path, source := range map[string]string{binary: "../cmd/flightcache", certificates: "./certificates"} {
+		build := exec.Command("go", "build", "-o", path, source)
+		build.Stdout, build.Stderr = os.Stderr, os.Stderr
+		if err := build.Run(); err != nil {
+			return 0, fmt.Errorf("building %s: %w", source, err)
+		}
 	}
 	return m.Run(), nil
 }
@@ -45,8 +47,14 @@ func buildAndRun(m *testing.M) (code int, err error) {
 // with code 0, when the test is over.
 func startServer(t *testing.T, flags ...string) string {
 	t.Helper()
+	return startListening(t, "grpc://127.0.0.1:0", flags...)
+}
+
+// startListening is startServer at an address, which may be one with TLS.
+func startListening(t *testing.T, listen string, flags ...string) string {
+	t.Helper()
 	ready := filepath.Join(t.TempDir(), "ready.json")
-	arguments := append([]string{"serve", "--listen", "grpc://127.0.0.1:0", "--ready-file", ready, "--http", "off"}, flags...)
+	arguments := append([]string{"serve", "--listen", listen, "--ready-file", ready, "--http", "off"}, flags...)
 	command := exec.Command(binary, arguments...)
 	var log strings.Builder
 	command.Stdout, command.Stderr = &log, &log
@@ -87,5 +95,6 @@ func addressOf(t *testing.T, ready []byte) string {
 	if err := json.Unmarshal(ready, &facts); err != nil || len(facts.Listen) != 1 {
 		t.Fatalf("ready file %s: %v", ready, err)
 	}
-	return strings.TrimPrefix(facts.Listen[0], "grpc://")
+	_, address, _ := strings.Cut(facts.Listen[0], "://")
+	return address
 }
