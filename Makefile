@@ -100,6 +100,21 @@ build-rust: .cache/rust-target/.ready
 	$(CARGO) build --quiet --locked --manifest-path $< --target-dir .cache/rust-target
 	touch $@
 
+# What operators ask a server with: integration/tests/test_logins.py.
+GRPCURL_VERSION := v1.9.4
+PROBE_VERSION   := v0.4.63
+PROBES          := .tools/grpcurl .tools/grpc-health-probe
+.tools/grpcurl: .tools/grpcurl-$(GRPCURL_VERSION)
+.tools/grpc-health-probe: .tools/grpc-health-probe-$(PROBE_VERSION)
+$(PROBES):
+	ln -sf $(notdir $<) $@
+.tools/grpcurl-$(GRPCURL_VERSION):
+	GOBIN=$(TOOLS) GOFLAGS= $(GO) install github.com/fullstorydev/grpcurl/cmd/grpcurl@$(GRPCURL_VERSION)
+	mv .tools/grpcurl $@
+.tools/grpc-health-probe-$(PROBE_VERSION):
+	GOBIN=$(TOOLS) GOFLAGS= $(GO) install github.com/grpc-ecosystem/grpc-health-probe@$(PROBE_VERSION)
+	mv .tools/grpc-health-probe $@
+
 CHURNFLAGS ?= --seconds 600 --memory 512MiB
 .PHONY: churn
 churn: build $(VENV)/.ready ## ten minutes of everything at once under 512 MiB, in each kind of eviction
@@ -108,7 +123,7 @@ churn: build $(VENV)/.ready ## ten minutes of everything at once under 512 MiB, 
 	$(VENVPY) integration/churn.py $(CHURNFLAGS) --eviction spill
 
 .PHONY: integration
-integration: build build-trap build-wire build-certificates build-clients $(VENV)/.ready ## the built server against real clients
+integration: build build-trap build-wire build-certificates build-clients $(PROBES) $(VENV)/.ready ## the built server against real clients
 	$(GO) test $(TESTFLAGS) -count=1 ./integration/...
 	$(VENVPY) -m pytest -q integration $(PYTESTFLAGS)
 

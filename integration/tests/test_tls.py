@@ -137,50 +137,6 @@ def test_the_wrong_kind_of_client_leaves_one_line(authority: Authority) -> None:
             assert client.put("t", TABLE)["rows"] == TABLE.num_rows
 
 
-def test_certificates_change_during_a_get_of_a_gibibyte(tmp_path: Path) -> None:
-    ours = Authority(tmp_path / "ours")
-    before = ours.roots() | ours.own()
-    rows = pa.table({"x": pa.array(range(1 << 22), pa.int64())})
-    with Server(
-        *ours.flags(), "--tls-client-auth", "require", "--memory", "2GiB", listen=["grpc+tls://127.0.0.1:0"]
-    ) as server:
-        log = server.log()
-        assert '"names": ["localhost", "127.0.0.1"]' in log
-        assert '"expires": ' in log
-        with Client(server.address, **before) as client:
-            writer, answer = client.flight.do_put(
-                fl.FlightDescriptor.for_command(json.dumps({"dataset": "large", "codec": "none"}).encode()), rows.schema
-            )
-            for _ in range(32):
-                writer.write_table(rows)
-            writer.done_writing()
-            assert json.loads(answer.read().to_pybytes())["decoded_bytes"] == 1 << 30
-            writer.close()
-            stream = client.flight.do_get(fl.Ticket(b"large"))
-            got = stream.read_chunk().data.num_rows
-
-            (tmp_path / "ours" / "server.pem").write_text("half a certifi")
-            wait(lambda: "the files have changed but are of no use; what was read before stays" in server.log())
-            with Client(server.address, **before) as other:
-                assert other.info("large").total_records == 32 << 22
-            Authority(tmp_path / "ours")  # signs anew, with another authority
-            wait(lambda: "new connections get another certificate" in server.log())
-            with Client(server.address, **(ours.roots() | ours.own())) as other:
-                wait(lambda: takes(other))
-            with Client(server.address, **before) as other:
-                assert not takes(other)
-            for chunk in stream:
-                got += chunk.data.num_rows
-            assert got == 32 << 22
-
-
-def takes(client: Client) -> bool:
-    try:
-        return client.info("large").total_records == 32 << 22
-    except fl.FlightUnavailableError:
-        return False
-
-
 def test_our_own_client(secured: Server, authority: Authority, tmp_path: Path) -> None:
     def run(*args: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run([BINARY, *args], capture_output=True, text=True, timeout=60)

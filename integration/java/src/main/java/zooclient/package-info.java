@@ -9,5 +9,7 @@
  * "...", "outcome": "ok"}}. Another outcome is the step that failed, and {@code why} tells its error: {@code file}
  * (this library cannot read the file), {@code call} (the put or the read failed), {@code schema} or {@code values}
  * (what was read is not what the file holds).
+ *
+ * <p>{@link zooclient.Login} logs in over TLS, in every way that the library has.
  */
 package zooclient;
