@@ -36,14 +36,16 @@ func putOf(t *testing.T, descriptor *flight.FlightDescriptor, rows int) []proto.
 	return messagesOf(t, descriptor, batch)
 }
 
-// messagesOf are the messages of a put of a batch.
-func messagesOf(t *testing.T, descriptor *flight.FlightDescriptor, batch arrow.RecordBatch) []proto.Message {
+// messagesOf are the messages of a put of batches.
+func messagesOf(t *testing.T, descriptor *flight.FlightDescriptor, batches ...arrow.RecordBatch) []proto.Message {
 	t.Helper()
 	var s sent
-	w := flight.NewRecordWriter(&s, ipc.WithSchema(batch.Schema()))
+	w := flight.NewRecordWriter(&s, ipc.WithSchema(batches[0].Schema()))
 	w.SetFlightDescriptor(descriptor)
-	if err := w.Write(batch); err != nil {
-		t.Fatal(err)
+	for _, b := range batches {
+		if err := w.Write(b); err != nil {
+			t.Fatal(err)
+		}
 	}
 	w.Close()
 	return s.messages

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -53,6 +54,13 @@ func startServer(t *testing.T, flags ...string) string {
 // startListening is startServer at an address, which may be one with TLS.
 func startListening(t *testing.T, listen string, flags ...string) string {
 	t.Helper()
+	address, _ := startStoppable(t, listen, flags...)
+	return address
+}
+
+// startStoppable is startListening for who has the server stop before the test is over: stop asks it to, once.
+func startStoppable(t *testing.T, listen string, flags ...string) (address string, stop func()) {
+	t.Helper()
 	ready := filepath.Join(t.TempDir(), "ready.json")
 	arguments := append([]string{"serve", "--listen", listen, "--ready-file", ready, "--http", "off"}, flags...)
 	command := exec.Command(binary, arguments...)
@@ -63,10 +71,13 @@ func startListening(t *testing.T, listen string, flags ...string) string {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- command.Wait() }()
-	t.Cleanup(func() {
+	stop = sync.OnceFunc(func() { // a second signal would end it at once
 		if err := command.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
 			t.Errorf("stopping the server: %v", err)
 		}
+	})
+	t.Cleanup(func() {
+		stop()
 		if err := <-ended; err != nil {
 			t.Errorf("the server ended badly: %v\n%s", err, log.String())
 		}
@@ -75,7 +86,7 @@ func startListening(t *testing.T, listen string, flags ...string) string {
 	for {
 		data, err := os.ReadFile(ready)
 		if err == nil {
-			return addressOf(t, data)
+			return addressOf(t, data), stop
 		}
 		if !errors.Is(err, fs.ErrNotExist) || time.Now().After(deadline) {
 			t.Fatalf("the server is not ready: %v", err)

@@ -32,6 +32,7 @@ callers: {reader: [reader], other: [other], good: [good], alice: [reader]}
 type site struct {
 	*testing.T
 	folder, address string
+	stop            func()            // asks the server to end
 	tokens          map[string]string // by the callers' names
 }
 
@@ -67,7 +68,7 @@ func newSite(t *testing.T) *site {
 // serve starts the server.
 func (s *site) serve(flags ...string) {
 	s.Helper()
-	s.address = startListening(s.T, "grpc+tls://127.0.0.1:0", append([]string{
+	s.address, s.stop = startStoppable(s.T, "grpc+tls://127.0.0.1:0", append([]string{
 		"--tls-cert", s.path("server.pem"), "--tls-key", s.path("server.key"), "--auth-tokens", s.path("tokens"),
 		"--auth-passwords", s.path("passwords"), "--auth-key", s.path("key"), "--permissions", s.path("rules"),
 	}, flags...)...)
