@@ -18,6 +18,7 @@ TESTFLAGS ?=
 BENCHFLAGS ?=
 
 VENV   := .venv
+SPARK_VENV := .cache/spark-venv
 VENVPY := $(VENV)/bin/python
 TOOLS  := $(CURDIR)/.tools
 
@@ -173,7 +174,6 @@ $(PYFOLD)/duckdb-%/.ready: $(PYFOLD)/venv/.ready
 
 ## Spark: clients/spark/README.md
 
-SPARK_VENV := .cache/spark-venv
 SPARK_SOURCES = clients/spark/pom.xml $(shell find clients/spark/src -type f)
 MVN_SPARK = $(MVN) --quiet --batch-mode -Dstyle.color=never --file clients/spark/pom.xml
 

@@ -25,7 +25,7 @@ import plots  # noqa: E402
 import sources  # noqa: E402
 import tables  # noqa: E402
 from report import Section, markdown  # noqa: E402
-from sections import ablations, filters, flat, places, planning, readers, shapes, small  # noqa: E402
+from sections import ablations, filters, flat, places, planning, readers, shapes, small, spark  # noqa: E402
 
 SECTIONS: dict[str, Callable[[sources.Sizes, pa.Table], Section]] = {
     "flat": flat.measure,
@@ -38,6 +38,7 @@ SECTIONS: dict[str, Callable[[sources.Sizes, pa.Table], Section]] = {
     "filters": filters.measure,
     "sockets": places.sockets,
     "spilled": places.spilled,
+    "spark": spark.measure,
     "ablations": ablations.measure,
 }
 
