@@ -1,0 +1,129 @@
+"""The driver of the tests' cluster: jobs whose tasks are tried twice at once, or lose the process that they run in.
+
+``python cluster_jobs.py MASTER ADDRESS NAME FOLDER`` writes the datasets NAME/duplicated and NAME/lost, reads
+NAME/read while it is replaced, and prints what became of them as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from pathlib import Path
+
+import pyspark.sql.functions as F
+from pyspark import TaskContext
+from pyspark.sql import DataFrame, SparkSession
+
+from cluster import HOSTS
+from service import Client, wait
+from sparkling import started
+from test_leases import of
+
+ROWS = 4000
+
+
+def marks(folder):
+    """A function that is called with a name and the task, and says so to whoever looks into the folder."""
+
+    def mark(what):
+        context = TaskContext.get()
+        with open(f"{folder}/{what}-{context.partitionId()}-{context.attemptNumber()}", "a"):
+            pass
+
+    return mark
+
+
+def overtaken(folder):
+    """The first attempt of partition 1 stops in its midst, until the second has seen its last row."""
+    mark = marks(folder)
+
+    def same(i):
+        import os
+        import time
+
+        context = TaskContext.get()
+        if context.partitionId() == 1:
+            if context.attemptNumber() == 0 and i == 2700:
+                mark("waits")
+                while not os.path.exists(f"{folder}/done-1-1"):
+                    time.sleep(0.02)
+            if i == 3999:
+                mark("done")
+        return i
+
+    return F.udf(same, "bigint")
+
+
+def killed(folder, partition, row, until=None):
+    """The first attempt of a partition takes its executor down with it, once there is a file of the name ``until``."""
+    mark = marks(folder)
+
+    def same(i):
+        import os
+        import signal
+        import time
+
+        context = TaskContext.get()
+        if context.partitionId() == partition and context.attemptNumber() == 0 and i == row:
+            mark("killed")
+            while until and not os.path.exists(f"{folder}/{until}"):
+                time.sleep(0.02)
+            with open(f"/proc/{os.getppid()}/stat") as stat:  # of the workers' parent, whose parent is the executor
+                executor = int(stat.read().rpartition(")")[2].split()[1])
+            os.kill(executor, signal.SIGKILL)
+            time.sleep(60)
+        return i
+
+    return F.udf(same, "bigint")
+
+
+def write(frame: DataFrame, address: str, name: str) -> None:
+    writer = frame.write.format("flightcache").option("address", address).option("batch.rows", "100")
+    writer.mode("append").save(name)
+
+
+def read_while_replaced(spark: SparkSession, address: str, name: str, folder: Path) -> list[tuple[int, int]]:
+    """The rows of a job whose third task loses its executor after the dataset was replaced."""
+    with Client(address) as client:
+        client.put(name, of(1, ROWS), batching="keep")
+        table = spark.read.format("flightcache").option("address", address).option("partitions", "4").load(name)
+        frame = table.select(killed(str(folder), 2, 2500, "replaced")("id").alias("id"), "g")
+        rows: list[tuple[int, int]] = []
+        job = threading.Thread(target=lambda: rows.extend((r.id, r.g) for r in frame.collect()))
+        job.start()
+        wait((folder / "killed-2-0").exists, 120)
+        client.put(name, of(2, ROWS), batching="keep")
+        (folder / "replaced").touch()
+        job.join()
+    return sorted(rows)
+
+
+def main() -> None:
+    master, address, name, text = sys.argv[1:]
+    folder = Path(text)
+    settings = {
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.memory": "800m",
+        "spark.executor.memory": "512m",
+        "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+        "spark.speculation": "true",
+        "spark.speculation.interval": "100ms",
+        "spark.speculation.multiplier": "1.01",
+        "spark.speculation.quantile": "0.5",
+    }
+    spark = started(master, address, folder, **settings)
+    # Tasks go to one host only until the other is there.
+    wait(lambda: len(spark.sparkContext._jsc.sc().statusTracker().getExecutorInfos()) == 1 + len(HOSTS), 120)
+    numbers = spark.range(0, ROWS, numPartitions=2)
+    write(numbers.select(overtaken(text)("id").alias("id")), address, f"{name}/duplicated")
+    answer = {"attempts": sorted(p.name for p in folder.glob("done-1-*")), "waited": (folder / "waits-1-0").exists()}
+    write(numbers.select(killed(text, 1, 2700)("id").alias("id")), address, f"{name}/lost")
+    answer["killed"] = (folder / "killed-1-0").exists()
+    answer["read"] = read_while_replaced(spark, address, f"{name}/read", folder)
+    spark.stop()
+    print(json.dumps(answer))
+
+
+if __name__ == "__main__":
+    main()
