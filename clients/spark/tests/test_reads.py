@@ -54,7 +54,7 @@ def test_flights(twins: Twins, name: str) -> None:
 
 
 def test_only_needed_columns_and_rows_are_sent(twins: Twins, client: Client, name: str) -> None:
-    twin = twins.make(name, tables.table("flat", 200_000))
+    twin = twins.make(name, tables.table("flat", 200_000), wire="none")
     sizes = {c["name"]: c["decoded_bytes"] for c in client.describe(name)["columns"]}
 
     frame = twin.ours.selectExpr("sum(v)")
@@ -73,8 +73,26 @@ def test_only_needed_columns_and_rows_are_sent(twins: Twins, client: Client, nam
     assert grown["bytes_out"] < 5_000
 
 
+def test_one_of_16_columns(twins: Twins, client: Client, name: str) -> None:
+    twin = twins.make(name, pa.table({f"c{i}": pa.array(range(i, 1000 + i)) for i in range(16)}))
+    for column in ("c0", "c15"):
+        with counted(client) as grown:
+            twin.agree(f"SELECT {column} FROM {{t}}")
+        assert grown["bytes_decoded"] + grown["bytes_out"] < 3 * 8 * 1000
+
+
+def test_what_is_stored_as_zstd_is_sent_so(twins: Twins, client: Client, name: str) -> None:
+    data = tables.table("flat", 100_000)
+    for codec, wire, shrinks in [("zstd", "stored", True), ("zstd", "none", False), ("lz4", "stored", False)]:
+        twin = twins.make(f"{name}/{codec}", data, {"codec": codec}, wire=wire)
+        with counted(client) as grown:
+            assert without_metadata(twin.ours.toArrow()) == without_metadata(data)
+        assert (grown["bytes_out"] < data.nbytes / 3) == shrinks
+        assert (grown["bytes_decoded"] == 0) == shrinks
+
+
 def test_fields_of_structs_are_chosen(twins: Twins, client: Client, name: str) -> None:
-    twin = twins.make(name, tables.table("nested", 50_000))
+    twin = twins.make(name, tables.table("nested", 50_000), wire="none")
     with counted(client) as grown:
         twin.ours.selectExpr("sum(deep.n.v)").collect()
     # 8 bytes a value, and a bitmap for it, for n, and for deep.

@@ -52,6 +52,7 @@ final class Connection implements AutoCloseable {
   private final BufferAllocator allocator;
   private final FlightClient client;
   private final List<CallOption> credentials = new ArrayList<>();
+  private final List<CallOption> readOptions = new ArrayList<>(); // beside the credentials
 
   /** Connects to the first address; the handshake for a user name is made at once, everything else at the first call. */
   Connection(Options options) {
@@ -60,6 +61,11 @@ final class Connection implements AutoCloseable {
     if (options.rootCerts() != null) {
       builder.trustedCertificates(
           new ByteArrayInputStream(options.rootCerts().getBytes(StandardCharsets.US_ASCII)));
+    }
+    if (!options.plainWire() && !Compression.codecs().isEmpty()) {
+      CallHeaders headers = new FlightCallHeaders();
+      headers.insert("flightcache-accept-codecs", Compression.codecs());
+      readOptions.add(new HeaderCallOption(headers));
     }
     allocator = Memory.child(address);
     FlightClient built = null;
@@ -115,7 +121,7 @@ final class Connection implements AutoCloseable {
     return call(
         about(dataset),
         () -> {
-          FlightInfo info = client.getInfo(FlightDescriptor.command(command), metadataCall());
+          FlightInfo info = client.getInfo(FlightDescriptor.command(command), options(readOptions, List.of(DEADLINE)));
           info.getSchemaOptional(); // is parsed here, where an error names the dataset
           return info;
         });
@@ -162,18 +168,25 @@ final class Connection implements AutoCloseable {
 
   /** The stream of a ticket. The caller closes it. */
   FlightStream stream(Ticket ticket) {
-    return client.getStream(ticket, credentials.toArray(CallOption[]::new));
+    return client.getStream(ticket, options(readOptions));
   }
 
   /** Opens a put. */
   FlightClient.ClientStreamListener put(byte[] command, FlightClient.PutListener answers) {
-    return client.startPut(FlightDescriptor.command(command), answers, credentials.toArray(CallOption[]::new));
+    return client.startPut(FlightDescriptor.command(command), answers, options());
   }
 
   private CallOption[] metadataCall() {
-    List<CallOption> options = new ArrayList<>(credentials);
-    options.add(DEADLINE);
-    return options.toArray(CallOption[]::new);
+    return options(List.of(DEADLINE));
+  }
+
+  @SafeVarargs
+  private CallOption[] options(List<CallOption>... more) {
+    List<CallOption> all = new ArrayList<>(credentials);
+    for (List<CallOption> each : more) {
+      all.addAll(each);
+    }
+    return all.toArray(CallOption[]::new);
   }
 
   static String about(String dataset) {

@@ -18,7 +18,7 @@ final class Connections {
     // What a read or a write wants beyond the login makes no other connection.
     Options login =
         new Options(
-            options.addresses(), options.token(), options.username(), options.password(), options.rootCerts(), 0, 1, false);
+            options.addresses(), options.token(), options.username(), options.password(), options.rootCerts(), 0, 1, false, options.plainWire());
     boolean known = OPEN.containsKey(login);
     Connection connection = OPEN.computeIfAbsent(login, Connection::new);
     try {

@@ -7,7 +7,6 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 import java.util.TreeMap;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
@@ -24,6 +23,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  * @param partitions how many partitions a read has at most, 0 for as many as its size asks for
  * @param batchRows the most rows of a batch that is written
  * @param truncateNanos whether timestamps lose their nanoseconds, where otherwise a value that has some is an error
+ * @param plainWire whether the server decodes all that it sends, where otherwise what is stored as zstd is sent so
  */
 record Options(
     List<String> addresses,
@@ -33,7 +33,8 @@ record Options(
     String rootCerts,
     int partitions,
     int batchRows,
-    boolean truncateNanos)
+    boolean truncateNanos,
+    boolean plainWire)
     implements Serializable {
   static final String ADDRESS = "address";
   static final String DATASET = "dataset";
@@ -45,6 +46,7 @@ record Options(
   static final String BATCH_ROWS = "batch.rows";
   static final String GENERATION = "generation";
   static final String NANOS = "timestamp.nanos";
+  static final String WIRE = "wire";
 
   static final String DEFAULT_ADDRESS = "grpc://127.0.0.1:8815";
   static final int DEFAULT_BATCH_ROWS = 65_536;
@@ -78,7 +80,8 @@ record Options(
         roots == null ? null : file(roots),
         number(options, PARTITIONS, 0, 65_536),
         number(options, BATCH_ROWS, DEFAULT_BATCH_ROWS, Integer.MAX_VALUE),
-        truncates(options.getOrDefault(NANOS, "exact")));
+        chooses(options, NANOS, "exact", "truncate"),
+        chooses(options, WIRE, "stored", "none"));
   }
 
   static Options of(CaseInsensitiveStringMap options) {
@@ -119,21 +122,22 @@ record Options(
     throw new FlightcacheException("the option " + name + " is " + text + ": give a number from 1 to " + most);
   }
 
-  private static boolean truncates(String text) {
-    switch (text.toLowerCase(Locale.ROOT)) {
-      case "exact":
-        return false;
-      case "truncate":
-        return true;
-      default:
-        throw new FlightcacheException("the option " + NANOS + " is " + text + ": give exact or truncate");
+  /** Whether an option that has two values has the second; the first is meant where it is absent. */
+  private static boolean chooses(Map<String, String> options, String name, String first, String second) {
+    String text = options.getOrDefault(name, first);
+    if (text.equalsIgnoreCase(first)) {
+      return false;
     }
+    if (text.equalsIgnoreCase(second)) {
+      return true;
+    }
+    throw new FlightcacheException("the option " + name + " is " + text + ": give " + first + " or " + second);
   }
 
   /** These options with one server only, the one that made the tickets. */
   Options at(String address) {
     return new Options(
-        List.of(address), token, username, password, rootCerts, partitions, batchRows, truncateNanos);
+        List.of(address), token, username, password, rootCerts, partitions, batchRows, truncateNanos, plainWire);
   }
 
   /** Secrets stay out of logs and plans. */

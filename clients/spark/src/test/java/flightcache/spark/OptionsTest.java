@@ -55,6 +55,7 @@ class OptionsTest {
     "partitions,many,give a number from 1",
     "batch.rows,-1,give a number from 1",
     "timestamp.nanos,round,give exact or truncate",
+    "wire,zstd,give stored or none",
     "tls.root-certs,/nowhere/roots.pem,cannot be read",
   })
   void refusals(String name, String value, String says) {
