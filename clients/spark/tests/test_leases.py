@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import threading
 import time
@@ -14,7 +15,7 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from service import Client, Server, wait
+from service import Client, Server, counted, wait
 
 LEASE_SECONDS = 2
 
@@ -74,9 +75,9 @@ def test_a_job_reads_one_generation(
     assert read(spark, short, name).where("g = 3").count() == 4000
 
 
-def test_scans_of_one_query_read_one_generation(spark: SparkSession, short: Server, client: Client, name: str) -> None:
-    """Also where they are planned one after the other while the dataset changes all the time."""
-    client.put(name, of(0))
+@contextlib.contextmanager
+def replaced_all_the_time(short: Server, name: str) -> Iterator[None]:
+    """Within the block, the dataset is of another generation at every moment."""
     stop = threading.Event()
 
     def replace() -> None:
@@ -89,15 +90,47 @@ def test_scans_of_one_query_read_one_generation(spark: SparkSession, short: Serv
     replacing = threading.Thread(target=replace)
     replacing.start()
     try:
+        yield
+    finally:
+        stop.set()
+        replacing.join()
+
+
+def test_scans_of_one_query_read_one_generation(spark: SparkSession, short: Server, client: Client, name: str) -> None:
+    """Also where they are planned one after the other while the dataset changes all the time."""
+    client.put(name, of(0))
+    with replaced_all_the_time(short, name):
         for _ in range(5):
             frame = read(spark, short, name)
             joined = frame.alias("a").join(frame.alias("b"), "id").selectExpr("a.g AS x", "b.g AS y")
             pairs = joined.groupBy("x", "y").count().collect()
             assert [p["count"] for p in pairs] == [4000]
             assert pairs[0].x == pairs[0].y
-    finally:
-        stop.set()
-        replacing.join()
+
+
+def test_statistics_and_scans_of_one_query_are_of_one_generation(
+    spark: SparkSession, short: Server, client: Client, name: str
+) -> None:
+    """A bound cannot be found anew when the dataset is replaced before its rows are planned: the query says so."""
+    client.put(name, of(0))
+
+    def once() -> str:
+        """What went wrong."""
+        read(spark, short, name).createOrReplaceTempView("replaced")
+        query = "SELECT (SELECT max(g) FROM replaced) AS most, g, count(*) AS n FROM replaced GROUP BY g"
+        try:
+            ((most, g, n),) = spark.sql(query).collect()
+        except PySparkException as e:
+            return str(e)
+        assert (most, n) == (g, 4000)
+        return ""
+
+    with replaced_all_the_time(short, name):
+        wrong = [once() for _ in range(5)]
+    assert all("was replaced while a query was planned" in w for w in wrong if w)
+    with counted(client) as grown:
+        assert once() == ""
+    assert grown["rows_out"] == 4000  # the bound is from statistics
 
 
 def test_a_lease_ends_with_what_may_be_run(spark: SparkSession, short: Server, client: Client, name: str) -> None:

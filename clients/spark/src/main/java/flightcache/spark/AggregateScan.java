@@ -11,15 +11,22 @@ import org.apache.spark.sql.types.StructType;
 /** One row, which statistics gave. */
 final class AggregateScan implements LocalScan {
   private final String dataset;
+  private final String generation;
   private final Aggregation aggregation;
   private final StructType schema;
   private final Object[] row;
 
-  AggregateScan(String dataset, Aggregation aggregation, StructType schema, Object[] row) {
+  AggregateScan(String dataset, String generation, Aggregation aggregation, StructType schema, Object[] row) {
     this.dataset = dataset;
+    this.generation = generation;
     this.aggregation = aggregation;
     this.schema = schema;
     this.row = row;
+  }
+
+  /** The generation whose statistics they are. */
+  String generation() {
+    return generation;
   }
 
   boolean answers(Aggregation other) {

@@ -50,9 +50,17 @@ final class Aggregates {
     }
     FlightInfo info = c.info(dataset.name(), Json.bytes(command));
     c.cancel(info);
+    return answer(dataset, info, aggregation);
+  }
+
+  private static AggregateScan answer(Dataset dataset, FlightInfo info, Aggregation aggregation) {
     Facts facts = Facts.of(dataset.name(), info.getAppMetadata());
     if (!facts.sameColumns(dataset.facts())) {
       return null; // the read of the rows says what is wrong
+    }
+    String other = Snapshots.found(Snapshots.key(dataset));
+    if (other != null && !other.equals(facts.generation())) {
+      return null; // reads of rows can be planned again until they are of one generation
     }
     List<StructField> fields = new ArrayList<>();
     List<Object> row = new ArrayList<>();
@@ -65,7 +73,7 @@ final class Aggregates {
       fields.add(new StructField(f.toString(), type(dataset, f), true, org.apache.spark.sql.types.Metadata.empty()));
       row.add(answer.value());
     }
-    return new AggregateScan(dataset.name(), aggregation, DataTypes.createStructType(fields), row.toArray());
+    return new AggregateScan(dataset.name(), facts.generation(), aggregation, DataTypes.createStructType(fields), row.toArray());
   }
 
   private static Bounds.Answer answer(Dataset dataset, Facts facts, AggregateFunc f) {

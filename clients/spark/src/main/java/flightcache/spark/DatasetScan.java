@@ -28,6 +28,7 @@ final class DatasetScan implements Scan, Batch, SupportsReportStatistics, Suppor
   private final StructType wanted;
   private final Filters.Pushed filter; // null: none
   private final int limit; // below 0: none
+  private final Snapshots.Key query; // null: none that it is known of
   private Plan plan; // null until it is needed
   private boolean begun; // its partitions are given out: the plan stays
 
@@ -36,7 +37,8 @@ final class DatasetScan implements Scan, Batch, SupportsReportStatistics, Suppor
     this.wanted = wanted;
     this.filter = filter;
     this.limit = limit;
-    Snapshots.note(this, dataset.options(), dataset.name());
+    query = Snapshots.key(dataset);
+    Snapshots.note(query, this);
   }
 
   /** What the server answered, and who it was. */
@@ -52,6 +54,11 @@ final class DatasetScan implements Scan, Batch, SupportsReportStatistics, Suppor
   /** The generation that is read. */
   String generation() {
     return plan().facts.generation();
+  }
+
+  /** The generation that was found, or null before that. */
+  synchronized String found() {
+    return plan == null ? null : plan.facts.generation();
   }
 
   /** Whether this generation is read, after planning again if need be. */
@@ -137,7 +144,7 @@ final class DatasetScan implements Scan, Batch, SupportsReportStatistics, Suppor
   @Override
   public InputPartition[] planInputPartitions() {
     ArrowToSpark.checkReadable(dataset.name(), dataset.fields(), wanted);
-    Snapshots.agree(this, dataset.options(), dataset.name());
+    Snapshots.agree(query, this);
     Plan p = plan();
     begun = true;
     List<FlightEndpoint> endpoints = p.info.getEndpoints();

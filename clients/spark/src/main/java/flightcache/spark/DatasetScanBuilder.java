@@ -99,6 +99,10 @@ final class DatasetScanBuilder
 
   @Override
   public Scan build() {
-    return aggregates != null ? aggregates : new DatasetScan(dataset, wanted, filter, limit);
+    if (aggregates == null) {
+      return new DatasetScan(dataset, wanted, filter, limit);
+    }
+    Snapshots.note(Snapshots.key(dataset), aggregates);
+    return aggregates;
   }
 }

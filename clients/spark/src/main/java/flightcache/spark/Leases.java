@@ -23,6 +23,9 @@ final class Leases {
   /** How long after the last job leases are still renewed. */
   private static final Duration IDLE = Duration.ofMinutes(10);
 
+  /** The least time between two turns. */
+  private static final Duration SHORTEST = Duration.ofMillis(100);
+
   /** Longer than any lease. */
   private static final Duration LONGEST = Duration.ofDays(3650);
 
@@ -37,6 +40,7 @@ final class Leases {
     final Connection connection;
     final FlightInfo info;
     final FlightEndpoint endpoint; // the lease is that of all endpoints
+    Instant ends;
     Instant due;
     Instant busy = Instant.now();
 
@@ -46,13 +50,20 @@ final class Leases {
       this.connection = connection;
       this.info = info;
       this.endpoint = info.getEndpoints().get(0);
-      due = next(endpoint);
+      runs(endpoint);
     }
 
-    /** After a third of the time that is left. */
-    static Instant next(FlightEndpoint endpoint) {
+    private void runs(FlightEndpoint renewed) {
       Instant now = Instant.now();
-      return now.plus(Duration.between(now, expiration(endpoint, now)).dividedBy(3));
+      ends = expiration(renewed, now);
+      due = next(now, ends);
+    }
+
+    /** Puts the next turn off after one that failed; false: the lease is over. */
+    boolean again() {
+      Instant now = Instant.now();
+      due = next(now, ends);
+      return now.isBefore(ends);
     }
 
     /** Renews or lets go; true: it is still held. */
@@ -66,9 +77,15 @@ final class Leases {
       } else if (busy.plus(IDLE).isBefore(Instant.now())) {
         return false;
       }
-      due = next(connection.renew(endpoint));
+      runs(connection.renew(endpoint));
       return true;
     }
+  }
+
+  /** After a third of the time that is left, and not at once again. */
+  static Instant next(Instant now, Instant ends) {
+    Duration third = Duration.between(now, ends).dividedBy(3);
+    return now.plus(third.compareTo(SHORTEST) < 0 ? SHORTEST : third);
   }
 
   /**
@@ -102,7 +119,12 @@ final class Leases {
         try {
           keeps = held.turn();
         } catch (RuntimeException e) {
-          LOG.warn("a lease could not be renewed; what is planned may have to be planned again: {}", e.getMessage());
+          // A server that cannot be reached now may be reached before the lease is over.
+          keeps = held.again() && !(e instanceof FlightcacheException f && f.kind() == FlightcacheException.Kind.NOT_FOUND);
+          LOG.warn(
+              "a lease could not be renewed; {}: {}",
+              keeps ? "it is tried again" : "what is planned may have to be planned again",
+              e.getMessage());
         }
         if (keeps) {
           synchronized (Leases.class) {

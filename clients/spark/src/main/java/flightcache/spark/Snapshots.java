@@ -8,56 +8,95 @@ import java.util.Map;
 import java.util.Objects;
 
 /**
- * The scans that a query has of each dataset, as in a join with itself: all of them read one generation. A scan is planned at the
- * server when Spark asks for its size, and a dataset may be replaced between two of them: before the first gives out its
- * partitions, those that found an older generation are planned again.
+ * What a query reads of each dataset, as in a join with itself or in a subquery: all of it is of one generation. A scan is planned
+ * at the server when Spark asks for its size, and a dataset may be replaced between two of them: before the first gives out its
+ * partitions, those that found an older generation are planned again. What statistics answered cannot be: where rows of another
+ * generation would be read beside it, the query fails, and says so.
  */
 final class Snapshots {
   private static final int MOST_QUERIES = 1000;
   private static final int MOST_TRIES = 100;
 
-  private record Key(String execution, Options options, String dataset) {}
+  /** A dataset in a query. */
+  record Key(String execution, Options options, String dataset) {}
 
-  private static final Map<Key, List<WeakReference<DatasetScan>>> SCANS =
+  private static final class Reads {
+    final List<WeakReference<DatasetScan>> scans = new ArrayList<>();
+    WeakReference<AggregateScan> answer = new WeakReference<>(null); // the last
+
+    List<DatasetScan> present() {
+      return scans.stream().map(WeakReference::get).filter(Objects::nonNull).toList();
+    }
+  }
+
+  private static final Map<Key, Reads> READS =
       new LinkedHashMap<>() {
         @Override
-        protected boolean removeEldestEntry(Map.Entry<Key, List<WeakReference<DatasetScan>>> eldest) {
+        protected boolean removeEldestEntry(Map.Entry<Key, Reads> eldest) {
           return size() > MOST_QUERIES;
         }
       };
 
   private Snapshots() {}
 
-  /** Notes a scan of the query that this thread plans; outside of one, scans are by themselves. */
-  static void note(DatasetScan scan, Options options, String dataset) {
+  /** The dataset in the query that this thread plans, or null outside of one: there, reads are by themselves. */
+  static Key key(Dataset dataset) {
     String execution = Session.execution();
-    if (execution != null) {
-      synchronized (SCANS) {
-        SCANS.computeIfAbsent(new Key(execution, options, dataset), k -> new ArrayList<>())
-            .add(new WeakReference<>(scan));
+    return execution == null ? null : new Key(execution, dataset.options(), dataset.name());
+  }
+
+  /** Notes a scan. */
+  static void note(Key key, DatasetScan scan) {
+    if (key != null) {
+      synchronized (READS) {
+        READS.computeIfAbsent(key, k -> new Reads()).scans.add(new WeakReference<>(scan));
       }
     }
   }
 
-  private static List<DatasetScan> together(DatasetScan scan, Options options, String dataset) {
-    synchronized (SCANS) {
-      for (Map.Entry<Key, List<WeakReference<DatasetScan>>> e : SCANS.entrySet()) {
-        if (e.getKey().options.equals(options) && e.getKey().dataset.equals(dataset)) {
-          List<DatasetScan> scans = e.getValue().stream().map(WeakReference::get).filter(Objects::nonNull).toList();
-          if (scans.contains(scan)) {
-            return scans;
-          }
-        }
+  /** Notes what statistics answered. */
+  static void note(Key key, AggregateScan answer) {
+    if (key != null) {
+      synchronized (READS) {
+        READS.computeIfAbsent(key, k -> new Reads()).answer = new WeakReference<>(answer);
       }
     }
-    return List.of(scan);
+  }
+
+  /** The generation that the query has found so far, or null. */
+  static String found(Key key) {
+    Reads reads = reads(key);
+    AggregateScan answer = reads.answer.get();
+    if (answer != null) {
+      return answer.generation();
+    }
+    return reads.present().stream().map(DatasetScan::found).filter(Objects::nonNull).findFirst().orElse(null);
+  }
+
+  /** A copy of what is noted. */
+  private static Reads reads(Key key) {
+    Reads copy = new Reads();
+    synchronized (READS) {
+      Reads reads = key == null ? null : READS.get(key);
+      if (reads != null) {
+        copy.scans.addAll(reads.scans);
+        copy.answer = reads.answer;
+      }
+    }
+    return copy;
   }
 
   /** Has all scans of the query read the generation that this one reads, which is about to be read. */
-  static void agree(DatasetScan scan, Options options, String dataset) {
-    List<DatasetScan> scans = together(scan, options, dataset);
+  static void agree(Key key, DatasetScan scan) {
+    Reads reads = reads(key);
+    List<DatasetScan> scans = reads.present();
+    AggregateScan answer = reads.answer.get();
     for (int i = 0; i < MOST_TRIES; i++) {
       String generation = scan.generation();
+      if (answer != null && !answer.generation().equals(generation)) {
+        throw new FlightcacheException(
+            "dataset " + key.dataset + " was replaced while a query was planned that reads it by statistics and by rows: try again");
+      }
       boolean agreed = true;
       for (DatasetScan other : scans) {
         agreed &= other == scan || other.reads(generation);
@@ -68,6 +107,6 @@ final class Snapshots {
       scan.forget();
     }
     throw new FlightcacheException(
-        "dataset " + dataset + " is replaced again and again while a query is planned that reads it more than once: try again");
+        "dataset " + key.dataset + " is replaced again and again while a query is planned that reads it more than once: try again");
   }
 }

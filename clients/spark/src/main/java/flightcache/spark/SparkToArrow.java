@@ -145,9 +145,10 @@ final class SparkToArrow {
     } else if (type instanceof NullType) {
       return ArrowType.Null.INSTANCE;
     }
+    boolean spatial = type.typeName().startsWith("geo");
     throw new FlightcacheException(
         "dataset " + dataset + ": column " + path + " is " + type.sql() + ", which has no type in Arrow that it comes back from; "
-            + "cast it, or leave it out");
+            + (spatial ? "write st_asbinary of it" : "cast it") + ", or leave it out");
   }
 
   /** Char and varchar, which are no strings to Spark's Java types. */

@@ -22,4 +22,12 @@ class LeasesTest {
     Duration off = Duration.between(end, Leases.expiration(received, now)).abs();
     assertTrue(off.compareTo(Duration.ofSeconds(1)) <= 0, () -> "off by " + off);
   }
+
+  @Test
+  void whenALeaseIsRenewed() {
+    Instant now = Instant.parse("2026-11-30T12:00:00Z");
+    assertEquals(now.plusSeconds(20), Leases.next(now, now.plusSeconds(60)));
+    assertEquals(now.plusMillis(100), Leases.next(now, now.plusMillis(30)));
+    assertEquals(now.plusMillis(100), Leases.next(now, now.minusSeconds(1)));
+  }
 }
