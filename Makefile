@@ -18,8 +18,10 @@ TESTFLAGS ?=
 BENCHFLAGS ?=
 
 VENV   := .venv
-SPARK_VENV := .cache/spark-venv
 VENVPY := $(VENV)/bin/python
+# An environment for each version of Spark: make test-spark SPARK=4.0.1
+SPARK      ?= 4.3.0
+SPARK_VENV := .cache/spark-$(SPARK)
 TOOLS  := $(CURDIR)/.tools
 
 # The packages that `check` tests. What starts a built server belongs to `integration` and `bench`.
@@ -189,9 +191,15 @@ test-spark: build spark $(SPARK_VENV)/.ready ## the Spark connector: its unit te
 	$(MVN_SPARK) surefire:test
 	$(SPARK_VENV)/bin/python -m pytest -q clients/spark/tests $(PYTESTFLAGS)
 
+# Other versions that the connector is for.
+SPARKS := 4.0.1 4.2.0
+.PHONY: test-sparks
+test-sparks: ## test-spark with the other versions of Spark that the connector is for
+	$(foreach v,$(SPARKS),$(MAKE) test-spark SPARK=$(v) &&) true
+
 $(SPARK_VENV)/.ready: clients/spark/tests/requirements.txt
 	$(PYTHON) -m venv $(SPARK_VENV)
-	$(SPARK_VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r $<
+	$(SPARK_VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r $< pyspark==$(SPARK)
 	touch $@
 
 ## Lint
@@ -219,7 +227,7 @@ GOLANGCI_VERSION := v2.15.0
 ## Measuring
 
 .PHONY: bench
-bench: build build-bench build-certificates $(VENV)/.ready ## side by side with its peers; writes bench/RESULTS.md
+bench: build build-bench build-certificates spark $(VENV)/.ready $(SPARK_VENV)/.ready ## side by side with its peers; writes bench/RESULTS.md
 	$(VENVPY) bench/run.py $(BENCHFLAGS)
 
 # Builds of the server that leave something out, to weigh it: bench/sections/ablations.py.

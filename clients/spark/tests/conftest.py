@@ -10,9 +10,16 @@ import pytest
 from pyspark.sql import SparkSession
 
 from service import Client, Server
-from sparkling import Twins, started
+from sparkling import VERSION, Twins, started
 
 _numbers = itertools.count(1)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Older versions of Spark's Python leave their sockets open."""
+    if VERSION < (4, 3):
+        config.addinivalue_line("filterwarnings", "ignore::pytest.PytestUnraisableExceptionWarning")
+        config.addinivalue_line("filterwarnings", "ignore::ResourceWarning")
 
 
 @pytest.fixture(scope="session")

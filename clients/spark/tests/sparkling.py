@@ -10,9 +10,16 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pyspark
 from pyspark.sql import DataFrame, SparkSession
 
 from service import ROOT, Client
+
+VERSION = tuple(int(part) for part in pyspark.__version__.split(".")[:2])
+"""The first two numbers of the Spark that the tests run with."""
+
+HAS_TIME = VERSION >= (4, 1)
+"""Whether this Spark has times of day."""
 
 _numbers = itertools.count(1)
 
