@@ -14,6 +14,7 @@ from report import Section
 from rounds import Work, interleave
 from sources import CACHE, Sizes
 
+VERSION = "4.3.0"
 QUERIES = (
     "1 of 6 columns",
     "6 of 6 columns",
@@ -26,7 +27,7 @@ class Spark:
     """The process that runs the queries. It ends with the block."""
 
     def __init__(self, *flags: object) -> None:
-        python = CACHE / "spark-venv" / "bin" / "python"
+        python = CACHE / f"spark-{VERSION}" / "bin" / "python"
         (jar,) = (ROOT / "clients" / "spark" / "target").glob("flightcache-spark-*.jar")
         command = [python, ROOT / "bench" / "peers" / "spark_queries.py", "--jar", jar, *flags]
         self._process = subprocess.Popen(
@@ -60,7 +61,7 @@ def measure(z: Sizes, table: pa.Table) -> Section:
     """The flat table of int64 and strings: one column, all of them, and filtered ones."""
     s = Section(
         "Spark",
-        "Spark 4.3 on two cores asks for every row of some columns of the flat table, and forgets them: from "
+        f"Spark {VERSION} on two cores asks for every row of some columns of the flat table, and forgets them: from "
         "flightcache by the connector, from a Parquet file, which the system has in memory, and from its own cache "
         "(`DataFrame.cache`). The answers were compared before. *Server CPU* is that of Spark's process here.",
     )
