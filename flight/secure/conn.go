@@ -5,11 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 	"sync"
 )
 
 // ErrPlaintext is the error of a client that speaks HTTP without TLS.
 var ErrPlaintext = errors.New("the client speaks without TLS; it must use grpc+tls://")
+
+// ErrNoCertificate is the error of a client that shows no certificate where one is required.
+var ErrNoCertificate = errors.New("the client shows no certificate, which is required here; some do not send " +
+	"theirs when they do not verify the server's (pyarrow: disable_server_verification)")
 
 // Conn is the server's side of a TLS connection.
 type Conn struct {
@@ -18,7 +23,7 @@ type Conn struct {
 }
 
 // Server shakes hands over a connection, with what the files say now. The connection stays the caller's if it fails. An error
-// is [ErrPlaintext] where the client does not speak TLS at all.
+// is [ErrPlaintext] where the client does not speak TLS at all, or [ErrNoCertificate].
 func (f *Files) Server(raw net.Conn) (*Conn, error) {
 	out := &records{Conn: raw}
 	c := tls.Server(out, f.Get().config)
@@ -26,6 +31,9 @@ func (f *Files) Server(raw net.Conn) (*Conn, error) {
 		var header tls.RecordHeaderError
 		if errors.As(err, &header) && speaksHTTP(header.RecordHeader) {
 			return nil, ErrPlaintext
+		}
+		if strings.Contains(err.Error(), "client didn't provide a certificate") { // crypto/tls has no name for it
+			return nil, ErrNoCertificate
 		}
 		return nil, fmt.Errorf("TLS handshake: %w", err)
 	}

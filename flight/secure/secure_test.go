@@ -99,6 +99,9 @@ func TestClientCertificates(t *testing.T) {
 			if (err == nil) != x.works {
 				t.Errorf("%q, %s: %v", c.auth, name, err)
 			}
+			if missing := c.auth == ClientRequire && name == "none"; errors.Is(err, ErrNoCertificate) != missing {
+				t.Errorf("%q, %s: the reason is %v", c.auth, name, err)
+			}
 			if err == nil && name == "good" {
 				known := len(server.ConnectionState().VerifiedChains) > 0
 				if asked := c.auth == ClientRequest || c.auth == ClientRequire; known != asked {

@@ -38,6 +38,8 @@ def guarded(site: Site) -> Iterator[Server]:
             for name in ("sales/2024", "wages"):
                 client.put(name, TABLE, bearer(site.token))
         yield running
+        log = running.log()
+        assert not [secret for secret in (site.token, "guess", "pass word") if secret in log]
         assert running.stop() == 0, running.log()
 
 
