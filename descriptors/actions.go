@@ -194,7 +194,7 @@ func Actions() []ActionInfo {
 
 // ParseAction returns the action of this name and body, under [DefaultLimits]. The body is one JSON object; an empty
 // body is {}. The error is ErrNotYet for a key that is not supported yet, else ErrBadCommand (with
-// ErrBadName where that is the reason). Flight's own actions, whose bodies are protobuf, are unknown here. Nothing of
+// ErrBadName or ErrFlightSQL where that is the reason). Flight's own actions, whose bodies are protobuf, are unknown here. Nothing of
 // body is kept.
 func ParseAction(name string, body []byte) (Action, error) {
 	return DefaultLimits().ParseAction(name, body)
@@ -203,6 +203,9 @@ func ParseAction(name string, body []byte) (Action, error) {
 // ParseAction is the function of the same name under these limits.
 func (l Limits) ParseAction(name string, body []byte) (Action, error) {
 	i := slices.IndexFunc(actions, func(a actionRow) bool { return a.name == name })
+	if slices.Contains(flightSQLActions, name) {
+		return nil, fmt.Errorf("%w: action %s is one of Flight SQL, and %w; read by a ticket: a name, or a JSON command", ErrBadCommand, quote(name), ErrFlightSQL)
+	}
 	if i < 0 {
 		return nil, fmt.Errorf("%w: unknown action %s; %s", ErrBadCommand, quote(name), hint(name, "actions", actions))
 	}

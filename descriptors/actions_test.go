@@ -98,6 +98,13 @@ func TestParseActionRefuses(t *testing.T) {
 	checkRefused(t, err, ErrBadCommand, "15 bytes; at most 14")
 }
 
+func TestActionsOfFlightSQL(t *testing.T) {
+	for _, name := range []string{"CreatePreparedStatement", "ClosePreparedStatement", "BeginTransaction", "CancelQuery"} {
+		_, err := ParseAction(name, []byte{0x0a, 0x01})
+		checkRefused(t, err, ErrFlightSQL, "one of Flight SQL, and Flight SQL is not spoken here; read by a ticket")
+	}
+}
+
 func TestActionsListsWhatParses(t *testing.T) {
 	infos := Actions()
 	if len(infos) != 11 {

@@ -16,7 +16,7 @@ var (
 	// value that its key does not take. The text says which.
 	ErrBadCommand = errors.New("bad command")
 
-	// ErrFlightSQL says that a descriptor's command is one of Flight SQL, which this service does not speak. It always
+	// ErrFlightSQL says that a descriptor's command, or an action, is one of Flight SQL, which this service does not speak. It always
 	// comes with ErrBadCommand; it is told apart because such clients expect "unimplemented" rather than "invalid".
 	ErrFlightSQL = errors.New("Flight SQL is not spoken here")
 

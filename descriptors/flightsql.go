@@ -26,3 +26,10 @@ func flightSQLMessage(cmd []byte) (string, bool) {
 	}
 	return "", false
 }
+
+// flightSQLActions are the actions of Flight SQL. Those that end something are of use to nobody who could not begin it; they are
+// here so that a client that cleans up is told the same.
+var flightSQLActions = []string{
+	"CreatePreparedStatement", "CreatePreparedSubstraitPlan", "ClosePreparedStatement",
+	"BeginTransaction", "EndTransaction", "BeginSavepoint", "EndSavepoint", "CancelQuery",
+}

@@ -173,6 +173,7 @@ func matrix(t *testing.T) []row {
 		{"SetSessionOptions", "DoAction", never, never, never, acts(flight.SetSessionOptionsActionType, "")},
 		{"GetSessionOptions", "DoAction", never, never, never, acts(flight.GetSessionOptionsActionType, "")},
 		{"CloseSession", "DoAction", never, never, never, acts(flight.CloseSessionActionType, "")},
+		{"an action of Flight SQL", "DoAction", never, never, never, acts("BeginTransaction", "")},
 		{"an unknown action", "DoAction", invalid, invalid, invalid, acts("none such", "")},
 	}
 }
