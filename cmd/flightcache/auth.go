@@ -22,7 +22,7 @@ type authFlags struct {
 	JWTKeysURL       string        `name:"jwt-keys-url" help:"Where the issuer of JSON web tokens publishes their keys, in place of a file: https, or http on this machine. Fetched every five minutes, and when a token names a key that is not known." placeholder:"URL"`
 	JWTIssuer        string        `name:"jwt-issuer" help:"Issuer that JSON web tokens must have." placeholder:"TEXT"`
 	JWTAudience      string        `name:"jwt-audience" help:"Audience that JSON web tokens must have." placeholder:"TEXT"`
-	JWTRoles         string        `name:"jwt-roles" help:"Claim of JSON web tokens whose values are roles." default:"roles" placeholder:"CLAIM"`
+	JWTRoles         string        `name:"jwt-roles" help:"Claim of JSON web tokens whose values are roles; within other claims with dots, as realm_access.roles." default:"roles" placeholder:"CLAIM"`
 	Permissions      string        `help:"YAML file of what callers may do with which datasets. Default: whoever is known may do everything." type:"path" placeholder:"FILE"`
 }
 

@@ -31,7 +31,8 @@
 //
 // # What it is not
 //
-// It does not say what a caller may do. What a call shows must be right: a wrong token is refused though the connection has a good certificate. Names of all kinds are
-// one space: a JSON web token whose subject is alice is the alice of the passwords. So trust an issuer with all names, or with none.
-// A signed token is good until it expires or its user leaves, or has another password; a JSON web token until it expires.
+// It does not say what a caller may do. What a call shows must be right: a wrong token is refused though the connection has a good
+// certificate. Names of all kinds are one space: a JSON web token whose subject is alice is the alice of the passwords. So trust an
+// issuer with all names, or with none. A signed token is good until it expires or its user leaves, or has another password; a JSON web
+// token until it expires.
 package identity

@@ -323,6 +323,22 @@ func TestJSONWebTokens(t *testing.T) {
 			refusedAs(t, err, reason)
 		}
 	}
+	critical := jwt.NewWithClaims(jwt.SigningMethodEdDSA, claims())
+	critical.Header["kid"], critical.Header["crit"] = "d", []string{"b64"}
+	text, err := critical.SignedString(edKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _, err = a.Identify(t.Context(), header("Bearer "+text))
+	refusedAs(t, err, "extensions that are not known")
+	nested := map[string]any{"a": map[string]any{"b": map[string]any{"c": "deep"}, "x.y": "dotted"}, "a.b": "flat", "https://e.org/r": "url", "s": "text"}
+	for path, want := range map[string]any{
+		"a.b.c": "deep", "a.b": "flat", "a.x.y": "dotted", "https://e.org/r": "url", "s": "text", "s.t": nil, "": nil, ".": nil, "a.": nil, "z": nil, "a.b.z": nil,
+	} {
+		if got := claimAt(nested, path); got != want {
+			t.Errorf("the claim at %q is %v, want %v", path, got, want)
+		}
+	}
 	if got := rolesOf("a b  c"); !slices.Equal(got, []string{"a", "b", "c"}) {
 		t.Errorf("roles of a text: %q", got)
 	}

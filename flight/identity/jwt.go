@@ -39,7 +39,7 @@ func (a *Authority) jwt(ctx context.Context, token string) (Caller, string) {
 	if err != nil || expires == nil {
 		return Caller{}, "a JSON web token without an expiry"
 	}
-	return Caller{Name: name, Kind: ByJWT, Roles: rolesOf(claims[a.opts.RoleClaim]), Expires: expires.Add(leeway)}, ""
+	return Caller{Name: name, Kind: ByJWT, Roles: rolesOf(claimAt(claims, a.opts.RoleClaim)), Expires: expires.Add(leeway)}, ""
 }
 
 // jwtReason names what is wrong without anything of the token, which the library's messages may have.
@@ -49,6 +49,7 @@ func jwtReason(err error) string {
 		text string
 	}{
 		{errNoKey, "signed with a key that is not in the set"},
+		{errCritical, "it needs extensions that are not known"},
 		{jwt.ErrTokenMalformed, "malformed"},
 		{jwt.ErrTokenUnverifiable, "malformed"},
 		{jwt.ErrTokenExpired, "expired"},
@@ -66,11 +67,17 @@ func jwtReason(err error) string {
 	return "not valid"
 }
 
-var errNoKey = errors.New("no such key")
+var (
+	errNoKey    = errors.New("no such key")
+	errCritical = errors.New("critical extensions")
+)
 
 // webKey gives the keys that a token may be signed with: those of its kid, or all where it has none. A kid that is not known
 // may be that of a key which has just been published.
 func (a *Authority) webKey(ctx context.Context, t *jwt.Token) (any, error) {
+	if _, critical := t.Header["crit"]; critical { // RFC 7515, 4.1.11: who does not know them refuses; the library passes them over
+		return nil, errCritical
+	}
 	id, named := t.Header["kid"].(string)
 	all := a.webKeys.Get()
 	if len(all) == 0 || named && !slices.ContainsFunc(all, func(k webKey) bool { return k.ID == id }) {
@@ -87,6 +94,19 @@ func (a *Authority) webKey(ctx context.Context, t *jwt.Token) (any, error) {
 		return nil, errNoKey
 	}
 	return set, nil
+}
+
+// claimAt gives the claim of a name, or, where there is none, what a path with dots leads to, as realm_access.roles.
+func claimAt(claims map[string]any, path string) any {
+	if claim, ok := claims[path]; ok {
+		return claim
+	}
+	first, rest, _ := strings.Cut(path, ".")
+	inner, _ := claims[first].(map[string]any)
+	if rest == "" || inner == nil {
+		return nil
+	}
+	return claimAt(inner, rest)
 }
 
 // rolesOf reads a claim: a list of texts, or one text with spaces.

@@ -17,11 +17,13 @@ type Options struct {
 	KeyFile   string
 	TokenTime time.Duration // how long signed tokens are good; default 1 h
 
-	JWKSFile  string // keys of JSON web tokens
-	JWKSURL   string // where their issuer publishes them, in place of a file
-	Issuer    string // that they must have
-	Audience  string // of which they must have one
-	RoleClaim string // of which the values are roles: a list, or one text with spaces; default roles
+	JWKSFile string // keys of JSON web tokens
+	JWKSURL  string // where their issuer publishes them, in place of a file
+	Issuer   string // that they must have
+	Audience string // of which they must have one
+	// RoleClaim is the claim of which the values are roles: a list, or one text with spaces. With dots it may be one within others, as
+	// realm_access.roles. Default roles.
+	RoleClaim string
 
 	// Insecure lets keys come by http from other machines.
 	Insecure bool
