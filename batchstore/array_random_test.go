@@ -2,8 +2,9 @@ package batchstore
 
 import (
 	"encoding/binary"
-	"fmt"
+	"encoding/hex"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 
 	"github.com/flightcache/flightcache/arrowipc"
@@ -267,22 +268,23 @@ func renderWith(w *strings.Builder, s *source, c *arrowipc.Column, i int64, enco
 		}
 		w.WriteByte(']')
 	}
+	quote := func(b []byte) { w.WriteString(strconv.Quote(string(b))) } // package fmt is slow under the race detector
 	switch c.Kind {
 	case arrowipc.KindNull:
 		w.WriteByte('-')
 	case arrowipc.KindBool:
-		fmt.Fprint(w, s.buf(c, 1)[i/8]>>(i%8)&1)
+		w.WriteByte('0' + s.buf(c, 1)[i/8]>>(i%8)&1)
 	case arrowipc.KindFixed:
-		fmt.Fprintf(w, "%x", s.buf(c, 1)[i*int64(c.Width):(i+1)*int64(c.Width)])
+		w.WriteString(hex.EncodeToString(s.buf(c, 1)[i*int64(c.Width) : (i+1)*int64(c.Width)]))
 	case arrowipc.KindBinary, arrowipc.KindLargeBinary:
-		fmt.Fprintf(w, "%q", s.buf(c, 2)[intAt(s.buf(c, 1), width, i):intAt(s.buf(c, 1), width, i+1)])
+		quote(s.buf(c, 2)[intAt(s.buf(c, 1), width, i):intAt(s.buf(c, 1), width, i+1)])
 	case arrowipc.KindView:
 		v := s.buf(c, 1)[i*viewBytes : (i+1)*viewBytes]
 		size, buf, offset := parseView(v)
 		if size <= inlineBytes {
-			fmt.Fprintf(w, "%q", v[4:4+size])
+			quote(v[4 : 4+size])
 		} else {
-			fmt.Fprintf(w, "%q", s.viewData(c)[buf][offset:offset+size])
+			quote(s.viewData(c)[buf][offset : offset+size])
 		}
 	case arrowipc.KindList, arrowipc.KindLargeList:
 		children(intAt(s.buf(c, 1), width, i), intAt(s.buf(c, 1), width, i+1))
@@ -304,7 +306,7 @@ func renderWith(w *strings.Builder, s *source, c *arrowipc.Column, i int64, enco
 		}
 		for k, x := range c.Field.Type.TypeCodes {
 			if byte(x) == code {
-				fmt.Fprintf(w, "%d:", code)
+				w.WriteString(strconv.Itoa(int(code)) + ":")
 				renderWith(w, s, c.Children[k], at, encoded)
 			}
 		}
