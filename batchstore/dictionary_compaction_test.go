@@ -107,7 +107,11 @@ func TestNestedIsNotCompacted(t *testing.T) {
 // another codec, with nulls, before and after a dictionary has grown over the bound, several columns of one dictionary.
 func TestCompactionOfMany(t *testing.T) {
 	r := seeded(t)
-	for range 6 {
+	rounds := 6
+	if underRace {
+		rounds = 2
+	}
+	for range rounds {
 		list := &arrowipc.Field{Name: "l", Nullable: true, Type: arrowipc.Type{ID: arrowipc.TypeList}, Children: []*arrowipc.Field{
 			encodedWith(2, 32, false, fieldOf(t, "item", vstr)),
 		}}

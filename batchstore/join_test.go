@@ -56,7 +56,7 @@ func joined(t testing.TB, s *Store, schema *arrowipc.Schema, list []*Batch, runs
 // Batches of every type, under every codec, have the same rows when they are joined, and the statistics that a put of all
 // rows at once would have measured.
 func TestJoinKeepsRows(t *testing.T) {
-	for _, shape := range shapes {
+	for _, shape := range someShapes(8) {
 		for _, codec := range []compress.Codec{compress.None, compress.LZ4, compress.Zstd} {
 			t.Run(fmt.Sprintf("%s/%v", shape.name, codec), func(t *testing.T) {
 				r := seeded(t)
@@ -200,11 +200,15 @@ func TestJoinsAreAmortised(t *testing.T) {
 
 // Random lists with dictionaries: rows come back, dictionaries are shared as before, and nothing is left.
 func TestJoinModel(t *testing.T) {
+	rounds := 6
+	if underRace {
+		rounds = 2
+	}
 	for _, shape := range []shape{shapes[2], shapes[8], shapes[10], shapes[11], shapes[19]} {
 		t.Run(shape.name, func(t *testing.T) {
 			r := seeded(t)
 			s := newStore(t, Options{Workers: 2, MaxMessage: 64 << 10, MaxBatchBytes: 128 << 10, JoinBelow: 4 << 10, MaxBatchRows: 300, MaxDecoded: 64 << 20})
-			for range 6 {
+			for range rounds {
 				schema := randomDictSchema(t, r, shape)
 				m := newDictModel(t, r, schema)
 				var list []*Batch
