@@ -150,6 +150,10 @@ func size(r *rand.Rand, limit int) int {
 }
 
 func TestModel(t *testing.T) {
+	steps := 1500
+	if underRace {
+		steps = 500 // of one goroutine
+	}
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	for name, o := range map[string]Options{
@@ -166,7 +170,7 @@ func TestModel(t *testing.T) {
 				t.Fatal(err)
 			}
 			m := &model{t: t, a: a}
-			for step := range 1500 {
+			for step := range steps {
 				// Phases of growth and of decline reach both a full arena and an empty one.
 				grow := 6
 				if step/250%2 == 1 {

@@ -33,7 +33,7 @@ func TestFreedMemoryGoesBack(t *testing.T) {
 			debug.FreeOSMemory()
 			before, ok := resident(t)
 			if !ok {
-				t.Log("this system tells no resident memory; only the arena's own figures are checked")
+				t.Log("resident memory is not known; only the arena's own figures are checked")
 			}
 			var blocks []Block
 			for n := 0; n < size && len(blocks) < 50_000; n += tc.block {
