@@ -80,6 +80,9 @@ func TestFlippedMetadata(t *testing.T) {
 	defer file.Close()
 	silent := 0
 	for at := range raw {
+		if underRace && at%4 != 0 { // one goroutine
+			continue
+		}
 		if body[at] {
 			continue
 		}
