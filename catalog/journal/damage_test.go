@@ -59,13 +59,17 @@ func TestDamagedBytes(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 0))
+	each, anywhere := 8, 600
+	if underRace {
+		each, anywhere = 2, 150 // one goroutine
+	}
 	var places []int
 	for page := 0; page < len(file); page += pageSize {
-		for range 8 {
+		for range each {
 			places = append(places, page+rng.IntN(pageHead), page+rng.IntN(8*element))
 		}
 	}
-	for range 600 {
+	for range anywhere {
 		places = append(places, rng.IntN(len(file)))
 	}
 	for i := range metaBytes + pageHead {
@@ -134,6 +138,7 @@ func pageOf(t *testing.T, file []byte, kind, least uint16) []byte {
 
 // What would make bbolt loop, panic or overwrite data is found before it sees it.
 func TestHostilePages(t *testing.T) {
+	sound, _, _ := written(t)
 	for _, tc := range []struct {
 		name  string
 		spoil func(t *testing.T, file []byte, m meta)
@@ -180,7 +185,7 @@ func TestHostilePages(t *testing.T) {
 		}, "free pages"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			file, _, _ := written(t)
+			file := bytes.Clone(sound)
 			pageOf(t, file, flagBranch, 2)
 			a, err0 := readMeta(file)
 			b, err1 := readMeta(file[pageSize:])
@@ -222,12 +227,16 @@ func TestSoundPages(t *testing.T) {
 		}
 	}
 	check()
-	for round := range 60 {
+	rounds := 60
+	if underRace {
+		rounds = 24
+	}
+	for round := range rounds {
 		var group []*change
 		for range 1 + rng.IntN(80) {
 			name := fmt.Sprint(strings.Repeat("n", rng.IntN(300)), rng.IntN(400))
 			c := &change{name: []byte(name)}
-			if rng.IntN(5) > round/20 {
+			if rng.IntN(5) > 3*round/rounds {
 				d := dataset(name, rng.IntN(1000))
 				d.Schema = make([]byte, rng.IntN(1<<rng.IntN(15)))
 				record, err := encodeDataset(d)
