@@ -90,7 +90,11 @@ func TestLengthOffByOne(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, n := range []int{100, 65536, 65537, 200_000, 1 << 20} {
+	lengths := []int{100, 65536, 65537, 200_000, 1 << 20}
+	if underRace {
+		lengths = lengths[:4]
+	}
+	for _, n := range lengths {
 		head := n - n/10
 		src := append(text(head), noise(n-head)...) // so that the last block is a raw one
 		frames := map[string][]byte{"none": src}
