@@ -37,6 +37,8 @@ func TestScripts(t *testing.T) {
 		Dir: "testdata/script",
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("FLIGHTCACHE_ADDRESS", startServer(e.T().(testing.TB)))
+			// Under the race detector a program waits at its end for reports of goroutines that still run: a second, if not told.
+			e.Setenv("GORACE", "atexit_sleep_ms=20")
 			return nil
 		},
 	})
