@@ -72,20 +72,6 @@ func sender(t testing.TB, pieces, n int) func() {
 	}
 }
 
-// What a message costs in allocations does not depend on its bytes, in neither direction.
-func TestMessagesAllocateTheSameWhateverTheirBytes(t *testing.T) {
-	for name, x := range map[string]func(n int) func(){
-		"received":           func(n int) func() { return receiver(t, n) },
-		"sent, one piece":    func(n int) func() { return sender(t, 1, n) },
-		"sent, three pieces": func(n int) func() { return sender(t, 3, n) },
-	} {
-		small, large := testing.AllocsPerRun(50, x(4<<10)), testing.AllocsPerRun(50, x(4<<20))
-		if large > small+1 {
-			t.Errorf("%s: %v allocations with 4 KiB, %v with 4 MiB", name, small, large)
-		}
-	}
-}
-
 func BenchmarkReceive(b *testing.B) {
 	for _, n := range []int{1 << 10, 64 << 10, 4 << 20} {
 		b.Run(fmt.Sprintf("body=%dKiB", n>>10), func(b *testing.B) {

@@ -126,11 +126,13 @@ func numbers(of func(row int64) int64, rows ...int) table {
 	out := table{schema: numberSchema}
 	next := int64(0)
 	for _, n := range rows {
-		b := array.NewInt64Builder(memory.NewGoAllocator())
-		for range n {
-			b.Append(of(next))
+		values := make([]int64, n)
+		for i := range values {
+			values[i] = of(next)
 			next++
 		}
+		b := array.NewInt64Builder(memory.NewGoAllocator())
+		b.AppendValues(values, nil)
 		out.batches = append(out.batches, array.NewRecordBatch(numberSchema, []arrow.Array{b.NewArray()}, int64(n)))
 	}
 	return out
@@ -141,7 +143,11 @@ func constant(v int64) func(int64) int64 { return func(int64) int64 { return v }
 
 // noise does not compress: a stored batch is as large as a plain one.
 func noise(rows ...int) table {
-	return numbers(func(row int64) int64 { return int64(rand.NewPCG(uint64(row), 7).Uint64()) }, rows...)
+	return numbers(func(row int64) int64 {
+		x := uint64(row+1) * 0x9E3779B97F4A7C15
+		x = (x ^ x>>32) * 0xD6E8FEB86659FD93
+		return int64(x ^ x>>32)
+	}, rows...)
 }
 
 // collector keeps what a writer of arrow-go sends.

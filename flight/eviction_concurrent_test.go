@@ -19,6 +19,10 @@ const step = 0x5851F42D4C957F2D
 // Writers, readers, and those who pin, unload and drop, all at once under a budget that holds a part of it: every read is of
 // one put, whole.
 func TestEvictionConcurrent(t *testing.T) {
+	rounds := 60
+	if underRace {
+		rounds = 30
+	}
 	for _, eviction := range []Eviction{EvictionDrop, EvictionSpill} {
 		t.Run(string(eviction), func(t *testing.T) {
 			const memory = 2 * mib
@@ -47,7 +51,7 @@ func TestEvictionConcurrent(t *testing.T) {
 			for i := range 6 {
 				wg.Go(func() {
 					r := rand.New(rand.NewPCG(seed, uint64(i)))
-					for range 60 {
+					for range rounds {
 						name := string(rune('a' + r.IntN(6)))
 						object := fmt.Sprintf(`{"dataset":%q}`, name)
 						switch r.IntN(20) {

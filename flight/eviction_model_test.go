@@ -28,6 +28,10 @@ type model struct {
 // TestEvictionModel does at random what clients do, under small budgets, with every codec and in every mode of eviction, and
 // compares every row that is read with a plain map. At the end all is dropped, and nothing may be left.
 func TestEvictionModel(t *testing.T) {
+	steps := 150
+	if underRace {
+		steps = 50 // one call after the other
+	}
 	for _, eviction := range []Eviction{EvictionReject, EvictionDrop, EvictionSpill} {
 		for _, memory := range []int64{2 * mib, 3 * mib, 6 * mib} {
 			t.Run(fmt.Sprint(eviction, " ", memory>>20), func(t *testing.T) {
@@ -46,7 +50,7 @@ func TestEvictionModel(t *testing.T) {
 						s.store.PutWait = 200 * time.Millisecond
 					}
 				})
-				for range 150 {
+				for range steps {
 					m.act()
 					if st := m.store.Stats(); st.Charged > memory || st.Disk > 4*memory {
 						t.Fatalf("%+v", st)
