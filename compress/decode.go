@@ -3,6 +3,7 @@ package compress
 import (
 	"encoding/binary"
 	"fmt"
+	"time"
 )
 
 // DecodedLen returns the length in bytes that a stored buffer says it decodes to, from its prefix alone. Compare it
@@ -76,11 +77,18 @@ func (p *Pool) Decode(dst, stored []byte, c Codec) error {
 	if len(stored) <= prefixLen { // DecodedLen has made sure of n == 0
 		return nil
 	}
-	frame := stored[prefixLen:]
+	done := tally{buffers: 1, plain: int64(len(dst)), stored: int64(len(stored))}
 	if c == LZ4 {
-		return decodeLZ4Frame(dst, frame)
+		began := time.Now()
+		err = decodeLZ4Frame(dst, stored[prefixLen:])
+		done.time = time.Since(began)
+	} else {
+		done.time, err = p.decodeZstd(dst, stored[prefixLen:])
 	}
-	return p.decodeZstd(dst, frame)
+	if err == nil {
+		p.used.of(c, false).add(done)
+	}
+	return err
 }
 
 // DecodeLimit decodes a stored buffer into new memory, which the caller owns and which never aliases stored. It fails

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/pierrec/lz4/v4"
@@ -26,6 +27,7 @@ type Encoder struct {
 	speed    speed
 	zstd     *zstd.Encoder   // for Zstd
 	lz4      *lz4.Compressor // for LZ4
+	done     tally
 	released bool
 }
 
@@ -68,6 +70,9 @@ func (e *Encoder) Release() {
 		return
 	}
 	e.released = true
+	if e.done.buffers > 0 {
+		e.pool.used.of(e.codec, true).add(e.done)
+	}
 	switch e.codec {
 	case LZ4:
 		e.pool.lz4Encoders.put(e.lz4)
@@ -96,6 +101,19 @@ func (e *Encoder) Append(dst, src []byte) ([]byte, error) {
 	if len(src) == 0 {
 		return dst, nil
 	}
+	before, began := len(dst), time.Now()
+	dst, err := e.frame(dst, src)
+	e.done.time += time.Since(began)
+	if err == nil {
+		e.done.buffers++
+		e.done.plain += int64(len(src))
+		e.done.stored += int64(len(dst) - before)
+	}
+	return dst, err
+}
+
+// frame appends a frame, or the raw bytes where a frame saves too little.
+func (e *Encoder) frame(dst, src []byte) ([]byte, error) {
 	start := len(dst)
 	out := slices.Grow(dst, Bound(len(src)))
 	out = binary.LittleEndian.AppendUint64(out, uint64(len(src)))

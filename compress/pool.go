@@ -11,6 +11,7 @@ import (
 // safe for concurrent use.
 type Pool struct {
 	level        int
+	used         work
 	zstdEncoders [speeds]*contexts[*zstd.Encoder]
 	lz4Encoders  *contexts[*lz4.Compressor]
 	zstdDecoders *contexts[*zstd.Decoder]

@@ -3,6 +3,7 @@ package compress
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -57,16 +58,22 @@ func newZstdDecoder() (*zstd.Decoder, error) {
 		zstd.WithDecodeAllCapLimit(true))
 }
 
-// decodeZstd decodes one frame, which must fill dst exactly.
-func (p *Pool) decodeZstd(dst, frame []byte) error {
+// decodeZstd decodes one frame, which must fill dst exactly. It gives the time without the wait for a context.
+func (p *Pool) decodeZstd(dst, frame []byte) (time.Duration, error) {
 	if err := checkZstdFrame(frame, len(dst)); err != nil {
-		return err
+		return 0, err
 	}
 	d, err := p.zstdDecoders.get()
 	if err != nil {
-		return fmt.Errorf("zstd decoder: %w", err)
+		return 0, fmt.Errorf("zstd decoder: %w", err)
 	}
 	defer p.zstdDecoders.put(d)
+	began := time.Now()
+	err = decodeAll(d, dst, frame)
+	return time.Since(began), err
+}
+
+func decodeAll(d *zstd.Decoder, dst, frame []byte) error {
 	// The decoder's limit is the capacity.
 	out, err := d.DecodeAll(frame, dst[:0:len(dst)])
 	switch {
