@@ -33,8 +33,10 @@ type files struct {
 	bytes   atomic.Int64  // of all files
 	count   atomic.Int64  // of files
 	spilled atomic.Int64  // bytes of bodies that are not in memory
-	keep    atomic.Bool   // files outlive their bodies: the store is about to close
-	flights singleflight.Group
+	// How many bodies have left memory so far, of these how many because Unload said so, and how many came back.
+	left, unloaded, returned atomic.Int64
+	keep                     atomic.Bool // files outlive their bodies: the store is about to close
+	flights                  singleflight.Group
 
 	spiller spiller
 	report  func(error)

@@ -98,6 +98,7 @@ func (s *Store) bringBack(m lender, b *Batch, p *place) *resident {
 		return mem
 	}
 	s.files.spilled.Add(-b.size)
+	s.files.returned.Add(1)
 	s.files.came(b)
 	return mem
 }
@@ -109,6 +110,9 @@ func (s *Store) leave(b *Batch) int64 {
 		return 0
 	}
 	s.files.spilled.Add(b.size)
+	if b.size > 0 {
+		s.files.left.Add(1)
+	}
 	mem.Release()
 	return b.size
 }

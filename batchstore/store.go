@@ -124,5 +124,8 @@ func (s *Store) Stats() Stats {
 	return u
 }
 
+// Codecs tells what was encoded and decoded since the store was made.
+func (s *Store) Codecs() []compress.Use { return s.codecs.Uses() }
+
 // Attach tells the store who holds its batches. It is called once, before the first put.
 func (s *Store) Attach(d Datasets) { s.budget.held.Store(&d) }

@@ -26,7 +26,11 @@ func (s *Store) Unload(schema *arrowipc.Schema, batches []*Batch) (left int64, e
 
 func (s *Store) unload(b *Batch) int64 {
 	s.files.forget(b)
-	return s.leave(b)
+	left := s.leave(b)
+	if left > 0 {
+		s.files.unloaded.Add(1)
+	}
+	return left
 }
 
 // Spills tells whether bodies move to files when the budget is full.

@@ -49,11 +49,13 @@ func (b *budget) usage() Stats {
 	u.Datasets = max(u.Charged-u.Staged-u.InFlight, 0)
 	if f := b.files; f != nil {
 		u.Spilled, u.Disk, u.DiskLimit, u.Files = f.spilled.Load(), f.bytes.Load(), f.quota, f.count.Load()
+		u.Unloaded = f.unloaded.Load() // before the sum that it is part of
+		u.MadeRoom, u.Returned = f.left.Load()-u.Unloaded, f.returned.Load()
 	}
 	return u
 }
 
-// Stats are the store's own figures, in bytes of now.
+// Stats are the store's own figures: in bytes of now, but for numbers of files and bodies.
 type Stats struct {
 	Charged  int64 // bodies, staged bodies and facts: Datasets, Staged and InFlight
 	Facts    int64 // of these, what lies on Go's heap: of batches, schemas, and charges
@@ -69,4 +71,8 @@ type Stats struct {
 	Disk      int64 // all files of batches
 	DiskLimit int64 // the most that Disk may come to; 0 for no limit
 	Files     int64 // how many there are
+
+	// Bodies of batches, since the store was made: those that left memory for room, and those because Unload said so, to be read
+	// from files; and those that came back.
+	MadeRoom, Unloaded, Returned int64
 }

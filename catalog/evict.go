@@ -14,6 +14,8 @@ import (
 // evictions is what eviction knows: the order of use, and what was taken.
 type evictions struct {
 	count   atomic.Int64 // datasets evicted so far
+	asked   atomic.Int64 // of them, those that were asked for by name
+	expired atomic.Int64 // datasets whose time was over so far
 	leaving atomic.Int64 // stored bytes of generations that were replaced or dropped and are still held by somebody
 	// Of these, the bytes that eviction let go of.
 	evicted atomic.Int64
@@ -146,6 +148,7 @@ func (c *Catalog) EvictDataset(ctx context.Context, name, why string) (stored in
 		err = fmt.Errorf("%w: %q; drop it", ErrDurable, name)
 	default:
 		g = c.evict(name, why)
+		c.evictions.asked.Add(1)
 	}
 	c.mu.Unlock()
 	if err != nil {
@@ -166,6 +169,20 @@ func (c *Catalog) notFound(name string) error {
 
 // Evictions is the number of datasets evicted so far.
 func (c *Catalog) Evictions() int64 { return c.evictions.count.Load() }
+
+// Departures are how many datasets have gone otherwise than by a drop or a replacement.
+type Departures struct {
+	Evicted int64 // by Evict, for room
+	Asked   int64 // by EvictDataset
+	Expired int64 // because their time was over
+}
+
+// Departures tells how many datasets have gone so far, and why.
+func (c *Catalog) Departures() Departures {
+	e := &c.evictions
+	asked := e.asked.Load() // before the sum that it is part of
+	return Departures{Evicted: e.count.Load() - asked, Asked: asked, Expired: e.expired.Load()}
+}
 
 // Held gives the stored bytes of datasets that Evict leaves alone, pinned or leased, and of generations that are no
 // dataset's any more but still held by readers or leases. Batches that appends share with what came before count once.

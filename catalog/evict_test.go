@@ -57,6 +57,9 @@ func TestEvictInOrderOfUse(t *testing.T) {
 	if c.Evictions() != 5 || c.Len() != 0 {
 		t.Errorf("%d evictions, %d datasets are left", c.Evictions(), c.Len())
 	}
+	if got := c.Departures(); got != (Departures{Evicted: 5}) {
+		t.Errorf("%+v", got)
+	}
 }
 
 func TestEvictLeavesAlone(t *testing.T) {

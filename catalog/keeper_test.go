@@ -325,6 +325,9 @@ func TestExpiryOfDurableDatasets(t *testing.T) {
 		if c.Len() != 0 || len(k.kept) != 0 || fmt.Sprint(told) != "[d]" {
 			t.Errorf("%d datasets, kept %q, told of %q", c.Len(), k.kept, told)
 		}
+		if got := c.Departures(); got != (Departures{Expired: 1}) {
+			t.Errorf("%+v", got)
+		}
 		wantRefs(t, fakes, 0)
 	})
 }

@@ -92,6 +92,7 @@ func (c *Catalog) expire(name string, s *state) {
 		due = false
 	case due:
 		c.remove(name)
+		c.evictions.expired.Add(1)
 	}
 	c.mu.Unlock()
 	if due {
@@ -109,7 +110,9 @@ func (c *Catalog) expireKept(name string, tell func(dataset string)) {
 	c.mu.Lock()
 	var g *Generation
 	if err == nil {
-		g = c.remove(name)
+		if g = c.remove(name); g != nil {
+			c.evictions.expired.Add(1)
+		}
 	}
 	c.unreserve(name)
 	c.mu.Unlock()

@@ -47,6 +47,9 @@ func TestDatasetExpires(t *testing.T) {
 		if len(expired) != 1 || expired[0] != "d" || c.Len() != 1 {
 			t.Errorf("expired: %q, %d are left", expired, c.Len())
 		}
+		if got := c.Departures(); got != (Departures{Expired: 1}) {
+			t.Errorf("%+v", got)
+		}
 		c.Clear()
 	})
 }
