@@ -9,7 +9,6 @@ import (
 	arrowflight "github.com/apache/arrow-go/v18/arrow/flight"
 	"google.golang.org/grpc/codes"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
-	reflectionpb "google.golang.org/grpc/reflection/grpc_reflection_v1"
 
 	"github.com/flightcache/flightcache/catalog"
 )
@@ -154,32 +153,5 @@ func TestHealth(t *testing.T) {
 		t.Error("an absent dataset has an info")
 	} else {
 		wantStatus(t, err, codes.NotFound) // what still comes is answered
-	}
-}
-
-func TestReflectionListsTheServices(t *testing.T) {
-	f := start(t)
-	stream, err := reflectionpb.NewServerReflectionClient(f.dial()).ServerReflectionInfo(f.context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := stream.Send(&reflectionpb.ServerReflectionRequest{MessageRequest: &reflectionpb.ServerReflectionRequest_ListServices{}}); err != nil {
-		t.Fatal(err)
-	}
-	r, err := stream.Recv()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var names []string
-	for _, s := range r.GetListServicesResponse().GetService() {
-		names = append(names, s.Name)
-	}
-	for _, want := range []string{"arrow.flight.protocol.FlightService", "grpc.health.v1.Health"} {
-		if !slices.Contains(names, want) {
-			t.Errorf("%s is not among %q", want, names)
-		}
-	}
-	if err := stream.CloseSend(); err != nil {
-		t.Fatal(err)
 	}
 }
