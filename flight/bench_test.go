@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io"
 	"testing"
+	"time"
 
 	arrowflight "github.com/apache/arrow-go/v18/arrow/flight"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/encoding"
 	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/stats"
@@ -51,7 +53,7 @@ func receiver(t testing.TB, n int) func() {
 // sender gives a call that makes a message with a body of pieces of n bytes, hands it to the transport, and has the
 // transport let go of it.
 func sender(t testing.TB, pieces, n int) func() {
-	ctx := connectionTracker{}.TagConn(context.Background(), &stats.ConnTagInfo{})
+	ctx := connectionTracker{&Server{}}.TagConn(context.Background(), &stats.ConnTagInfo{})
 	connected(t, connectionOf(ctx))
 	l, codec := connectionOf(ctx).newLease(), NewCodec()
 	t.Cleanup(func() { l.end() })
@@ -153,6 +155,28 @@ func BenchmarkGet(b *testing.B) {
 	}
 }
 
+// BenchmarkSmallGet reads 1,000 rows, of one stored batch: what a call costs whatever it sends.
+func BenchmarkSmallGet(b *testing.B) {
+	f := start(b, unpoisoned)
+	f.put(byPath("d"), mixed(1, 1000))
+	conn := f.dial(grpc.WithDefaultCallOptions(grpc.ForceCodecV2(sizeOnly{encoding.GetCodecV2("proto")})))
+	client := arrowflight.NewFlightServiceClient(conn)
+	b.ReportAllocs()
+	for b.Loop() {
+		stream, err := client.DoGet(context.Background(), &arrowflight.Ticket{Ticket: []byte(`{"dataset": "d", "wire": "stored"}`)})
+		if err != nil {
+			b.Fatal(err)
+		}
+		for {
+			if err := stream.RecvMsg(new(int)); errors.Is(err, io.EOF) {
+				break
+			} else if err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+}
+
 // BenchmarkPut puts a table of 4 batches over the loopback: one op is one put.
 func BenchmarkPut(b *testing.B) {
 	f := start(b, unpoisoned)
@@ -188,5 +212,17 @@ func BenchmarkGetFlightInfo(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// BenchmarkSeen counts a call that has begun, sent its first message and ended: what metrics add to it.
+func BenchmarkSeen(b *testing.B) {
+	m := newCallMetrics()
+	m.know("/arrow.flight.protocol.FlightService/DoGet")
+	b.ReportAllocs()
+	for b.Loop() {
+		c := &call{start: time.Now(), seen: m.begin("/arrow.flight.protocol.FlightService/DoGet")}
+		c.begins()
+		c.seen.end(c, codes.OK, time.Since(c.start))
 	}
 }

@@ -19,6 +19,10 @@ import (
 
 // call is what the log says of one RPC. It belongs to the call's handler.
 type call struct {
+	start time.Time
+	seen  *methodMetrics
+	begun bool // its first message has come or gone
+
 	dataset string
 	action  string
 	rows    int64
@@ -42,14 +46,27 @@ func callOf(ctx context.Context) *call {
 	return c
 }
 
+// arrived makes the record of a call that has come.
+func (s *Server) arrived(method string) *call {
+	return &call{start: time.Now(), seen: s.calls.begin(method)}
+}
+
+// begins notes that a message of the call's data has come or gone.
+func (c *call) begins() {
+	if c.begun || c.seen == nil || c.seen.first == nil {
+		return
+	}
+	c.begun = true
+	c.seen.first.Observe(time.Since(c.start).Seconds())
+}
+
 // unary and stream run every handler: they turn its error into a status, turn a panic into Internal, and log one line.
 
 func (s *Server) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (resp any, err error) {
-	c := &call{}
-	start := time.Now()
+	c := s.arrived(info.FullMethod)
 	ctx, cancel := beforeDeadline(context.WithValue(ctx, callKey{}, c))
 	defer cancel()
-	defer func() { s.finish(ctx, c, info.FullMethod, start, err) }()
+	defer func() { s.finish(ctx, c, info.FullMethod, err) }()
 	defer s.recover(info.FullMethod, &err)
 	if err = s.identify(ctx, c, info.FullMethod); err != nil {
 		return nil, toStatus(err)
@@ -59,13 +76,12 @@ func (s *Server) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo,
 }
 
 func (s *Server) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) (err error) {
-	c := &call{}
-	start := time.Now()
+	c := s.arrived(info.FullMethod)
 	ctx, cancel := beforeDeadline(context.WithValue(ss.Context(), callKey{}, c))
 	defer cancel()
 	ctx, giveUp := context.WithCancelCause(ctx)
 	defer giveUp(nil)
-	defer func() { s.finish(ctx, c, info.FullMethod, start, err) }()
+	defer func() { s.finish(ctx, c, info.FullMethod, err) }()
 	defer s.recover(info.FullMethod, &err)
 	in := receivingOf(ctx)
 	wrapped := &callStream{ServerStream: ss, ctx: ctx, call: c, in: in, put: info.FullMethod == methodDoPut}
@@ -103,11 +119,12 @@ func (s *Server) recover(method string, err *error) {
 	}
 }
 
-func (s *Server) finish(ctx context.Context, c *call, method string, start time.Time, err error) {
-	code := status.Code(err)
+func (s *Server) finish(ctx context.Context, c *call, method string, err error) {
+	code, took := status.Code(err), time.Since(c.start)
+	c.seen.end(c, code, took)
 	fields := []zap.Field{
 		zap.String("rpc", method[strings.LastIndexByte(method, '/')+1:]), zap.String("code", code.String()),
-		zap.Duration("duration", time.Since(start)),
+		zap.Duration("duration", took),
 	}
 	if p, ok := peer.FromContext(ctx); ok {
 		fields = append(fields, zap.String("peer", p.Addr.String()))

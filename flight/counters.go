@@ -17,6 +17,8 @@ type counts struct {
 	bytesIn, bytesOut          atomic.Int64
 	bytesEncoded, bytesDecoded atomic.Int64
 	batchesSent, batchesPruned atomic.Int64
+	batchesReceived            atomic.Int64
+	batchesConsidered          atomic.Int64 // stored batches that a filter was judged on
 
 	compactions, bytesCompacted     atomic.Int64 // layouts made, and plain bytes written for them
 	batchesCompacted, batchesJoined atomic.Int64 // stored batches that were joined, and that they became
@@ -75,6 +77,9 @@ type statsJSON struct {
 	BatchesSent   int64  `json:"batches_sent"`
 	BatchesPruned int64  `json:"batches_pruned"`
 
+	BatchesReceived   int64 `json:"batches_received"`
+	BatchesConsidered int64 `json:"batches_considered"`
+
 	Compactions      int64 `json:"compactions"`
 	BatchesCompacted int64 `json:"batches_compacted"`
 	BatchesJoined    int64 `json:"batches_joined"`
@@ -93,6 +98,7 @@ func (c *counts) json() statsJSON {
 		Puts: c.puts.Load(), Gets: c.gets.Load(), RowsIn: c.rowsIn.Load(), RowsOut: c.rowsOut.Load(),
 		BytesIn: c.bytesIn.Load(), BytesOut: c.bytesOut.Load(), BytesEncoded: c.bytesEncoded.Load(),
 		BytesDecoded: c.bytesDecoded.Load(), BatchesSent: c.batchesSent.Load(), BatchesPruned: c.batchesPruned.Load(),
+		BatchesReceived: c.batchesReceived.Load(), BatchesConsidered: c.batchesConsidered.Load(),
 		Compactions: c.compactions.Load(), BatchesCompacted: c.batchesCompacted.Load(), BatchesJoined: c.batchesJoined.Load(),
 		BytesCompacted: c.bytesCompacted.Load(), BatchesDeferred: c.batchesDeferred.Load(), BytesDeferred: c.bytesDeferred.Load(),
 	}

@@ -60,7 +60,7 @@ func TestCounters(t *testing.T) {
 		t.Fatal(err)
 	}
 	both(func(s *statsJSON) {
-		s.Puts, s.RowsIn, s.BytesIn, s.BytesEncoded = 1, 1500, wireSize(in), plainBytes(f, "d")
+		s.Puts, s.RowsIn, s.BytesIn, s.BatchesReceived, s.BytesEncoded = 1, 1500, wireSize(in), 2, plainBytes(f, "d")
 	})
 	check("put")
 
@@ -103,6 +103,7 @@ func TestCounters(t *testing.T) {
 	server.Puts++
 	server.RowsIn += 1500
 	server.BytesIn += wireSize(other)
+	server.BatchesReceived += 2
 	server.BytesEncoded = f.stats("").BytesEncoded
 	if encoded := server.BytesEncoded - d.BytesEncoded; encoded != 0 {
 		t.Errorf("%d bytes encoded for plain storage", encoded)
@@ -117,10 +118,11 @@ func TestCounters(t *testing.T) {
 	if _, err := f.send(in); err != nil {
 		t.Fatal(err)
 	}
-	d = statsJSON{Puts: 1, RowsIn: 1500, BytesIn: wireSize(in), BytesEncoded: plainBytes(f, "d")}
+	d = statsJSON{Puts: 1, RowsIn: 1500, BytesIn: wireSize(in), BatchesReceived: 2, BytesEncoded: plainBytes(f, "d")}
 	server.Puts++
 	server.RowsIn += 1500
 	server.BytesIn += wireSize(in)
+	server.BatchesReceived += 2
 	server.BytesEncoded += plainBytes(f, "d")
 	check("the name again")
 }
@@ -184,7 +186,7 @@ func TestDroppedNamesAreForgotten(t *testing.T) {
 func TestStatsAreJSONOfTheDocumentedKeys(t *testing.T) {
 	f := start(t)
 	f.put(byPath("d"), numbers(constant(1), 1))
-	for body, n := range map[string]int{`{}`: len(figures), `{"dataset":"d"}`: 20} {
+	for body, n := range map[string]int{`{}`: len(figures), `{"dataset":"d"}`: 22} {
 		var raw map[string]json.RawMessage
 		if err := f.action("server_stats", body, &raw); err != nil {
 			t.Fatal(err)
@@ -193,7 +195,7 @@ func TestStatsAreJSONOfTheDocumentedKeys(t *testing.T) {
 			t.Errorf("%s: keys %v", body, raw)
 		}
 		for _, key := range []string{"puts", "gets", "rows_in", "rows_out", "bytes_in", "bytes_out", "bytes_encoded", "bytes_decoded",
-			"batches_sent", "batches_pruned", "compactions", "batches_compacted", "batches_joined", "bytes_compacted", "batches_deferred", "bytes_deferred", "charged_bytes", "leases", "leased_bytes"} {
+			"batches_received", "batches_sent", "batches_considered", "batches_pruned", "compactions", "batches_compacted", "batches_joined", "bytes_compacted", "batches_deferred", "bytes_deferred", "charged_bytes", "leases", "leased_bytes"} {
 			if _, ok := raw[key]; !ok {
 				t.Errorf("%s: no %q", body, key)
 			}

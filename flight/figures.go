@@ -28,6 +28,8 @@ type snapshot struct {
 	datasets     int
 	transactions int
 	evictions    int64
+	connections  int64
+	accepted     int64
 	goroutines   int
 	mappings     int64
 	resident     int64
@@ -46,14 +48,18 @@ var figures = []struct {
 	{Figure{"bytes_out", "Bytes sent to readers on the wire.", true, 0}, func(s *snapshot) int64 { return s.counts.BytesOut }},
 	{Figure{"bytes_encoded", "Plain bytes that were encoded.", true, 0}, func(s *snapshot) int64 { return s.counts.BytesEncoded }},
 	{Figure{"bytes_decoded", "Plain bytes that compressed ones were decoded to.", true, 0}, func(s *snapshot) int64 { return s.counts.BytesDecoded }},
+	{Figure{"batches_received", "Batches of committed puts, as clients sent them.", true, 0}, func(s *snapshot) int64 { return s.counts.BatchesReceived }},
 	{Figure{"batches_sent", "Messages with rows that were sent.", true, 0}, func(s *snapshot) int64 { return s.counts.BatchesSent }},
+	{Figure{"batches_considered", "Stored batches of reads with a filter, whose statistics were looked at.", true, 0}, func(s *snapshot) int64 { return s.counts.BatchesConsidered }},
 	{Figure{"batches_pruned", "Stored batches that reads left out by their statistics.", true, 0}, func(s *snapshot) int64 { return s.counts.BatchesPruned }},
+	{Figure{"connections", "Connections that are open.", false, 0}, func(s *snapshot) int64 { return s.connections }},
+	{Figure{"connections_accepted", "Connections that were made so far.", true, 0}, func(s *snapshot) int64 { return s.accepted }},
 	{Figure{"compactions", "Layouts that were made by joining small batches.", true, 0}, func(s *snapshot) int64 { return s.counts.Compactions }},
 	{Figure{"batches_compacted", "Stored batches that were joined.", true, 0}, func(s *snapshot) int64 { return s.counts.BatchesCompacted }},
-	{Figure{"batches_joined", "Stored batches that they became.", true, 0}, func(s *snapshot) int64 { return s.counts.BatchesJoined }},
-	{Figure{"bytes_compacted", "Plain bytes that were written for that.", true, 0}, func(s *snapshot) int64 { return s.counts.BytesCompacted }},
+	{Figure{"batches_joined", "Stored batches that small ones became when they were joined.", true, 0}, func(s *snapshot) int64 { return s.counts.BatchesJoined }},
+	{Figure{"bytes_compacted", "Plain bytes that were written to join small batches.", true, 0}, func(s *snapshot) int64 { return s.counts.BytesCompacted }},
 	{Figure{"batches_deferred", "Stored batches that were encoded after their put.", true, 0}, func(s *snapshot) int64 { return s.counts.BatchesDeferred }},
-	{Figure{"bytes_deferred", "Plain bytes of these.", true, 0}, func(s *snapshot) int64 { return s.counts.BytesDeferred }},
+	{Figure{"bytes_deferred", "Plain bytes of batches that were encoded after their put.", true, 0}, func(s *snapshot) int64 { return s.counts.BytesDeferred }},
 	{Figure{"evictions", "Datasets that were evicted.", true, 0}, func(s *snapshot) int64 { return s.evictions }},
 	{Figure{"datasets", "Datasets that are there.", false, 0}, func(s *snapshot) int64 { return int64(s.datasets) }},
 	{Figure{"transactions", "Transactions that are open.", false, 0}, func(s *snapshot) int64 { return int64(s.transactions) }},
@@ -61,9 +67,9 @@ var figures = []struct {
 	{Figure{"leased_bytes", "Stored bytes of what only leases keep.", false, 0}, func(s *snapshot) int64 { return s.counts.LeasedBytes }},
 	{Figure{"budget_bytes", "The most that charged_bytes may come to; 0 for no limit.", false, 0}, func(s *snapshot) int64 { return s.store.Budget }},
 	{Figure{"charged_bytes", "Memory that counts to the budget.", false, 0}, func(s *snapshot) int64 { return s.counts.ChargedBytes }},
-	{Figure{"pinned_bytes", "Of it, datasets that are pinned or leased.", false, 0}, func(s *snapshot) int64 { return s.store.Pinned }},
-	{Figure{"staged_bytes", "Of it, what running puts hold.", false, 0}, func(s *snapshot) int64 { return s.store.Staged }},
-	{Figure{"in_flight_bytes", "Of it, what was made for running reads, or is of datasets that are gone and still being read.", false, 0}, func(s *snapshot) int64 { return s.store.InFlight }},
+	{Figure{"pinned_bytes", "Of charged_bytes, datasets that are pinned or leased.", false, 0}, func(s *snapshot) int64 { return s.store.Pinned }},
+	{Figure{"staged_bytes", "Of charged_bytes, what running puts hold.", false, 0}, func(s *snapshot) int64 { return s.store.Staged }},
+	{Figure{"in_flight_bytes", "Of charged_bytes, what was made for running reads, or is of datasets that are gone and still being read.", false, 0}, func(s *snapshot) int64 { return s.store.InFlight }},
 	{Figure{"plain_bytes", "Stored bytes of plain batches that wait to be encoded.", false, 0}, func(s *snapshot) int64 { return s.store.Plain }},
 	{Figure{"spilled_bytes", "Stored bytes that are in files only.", false, 0}, func(s *snapshot) int64 { return s.store.Spilled }},
 	{Figure{"disk_bytes", "Bytes of all files of batches.", false, 0}, func(s *snapshot) int64 { return s.store.Disk }},
@@ -83,6 +89,7 @@ func (s *Server) Figures() []Figure {
 	now := snapshot{
 		counts: s.stats.server.json(), store: s.store.Stats(), intake: s.intake.Stats(), frames: s.frames.idle.Load(), datasets: s.catalog.Len(),
 		transactions: s.catalog.Transactions(), evictions: s.catalog.Evictions(), resident: residentBytes(),
+		connections: s.connections.Load(), accepted: s.accepted.Load(),
 		goroutines: runtime.NumGoroutine(), mappings: mappings(),
 	}
 	now.counts.ChargedBytes = now.store.Charged

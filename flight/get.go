@@ -82,6 +82,9 @@ func (g *get) batches(reader *batchstore.Reader, read *plan.Read, batches []cata
 	left := read.MaxRows
 	for i, b := range batches {
 		g.batch = first + i
+		if read.Filter != nil {
+			g.judged++
+		}
 		verdict := read.Verdict(g.batch)
 		if verdict == predicate.None {
 			g.pruned++ // also behind the last row: how many are told of does not depend on the order of the batches
@@ -130,7 +133,7 @@ type get struct {
 
 	filter *batchstore.Selector // nil without a filter
 
-	messages, pruned, decoded, encoded int64
+	messages, judged, pruned, decoded, encoded int64
 }
 
 // schema sends the schema. A large one is the store's own if nothing of it is left out, else it is copied to memory that counts.
@@ -194,6 +197,7 @@ func (g *get) count(c *counts) {
 	c.rowsOut.Add(g.call.rows)
 	c.bytesOut.Add(g.call.bytes)
 	c.batchesSent.Add(g.messages)
+	c.batchesConsidered.Add(g.judged)
 	c.batchesPruned.Add(g.pruned)
 	c.bytesDecoded.Add(g.decoded)
 	if g.filter != nil {

@@ -63,7 +63,7 @@ func connected(t testing.TB, c *connection) (far net.Conn) {
 }
 
 func newRig(t *testing.T, n int) *rig {
-	ctx := connectionTracker{}.TagConn(context.Background(), &stats.ConnTagInfo{})
+	ctx := connectionTracker{&Server{}}.TagConn(context.Background(), &stats.ConnTagInfo{})
 	r := &rig{T: t, ctx: ctx, conn: connectionOf(ctx), owner: &holder{}}
 	r.far = connected(t, r.conn)
 	r.lease = r.conn.newLease()
@@ -81,7 +81,7 @@ func (r *rig) free(i int) { r.pieces[i].Free() }
 // connEnd is what gRPC reports when a connection is over.
 func (r *rig) connEnd() {
 	_ = r.conn.out.Close()
-	connectionTracker{}.HandleConn(r.ctx, &stats.ConnEnd{})
+	connectionTracker{&Server{}}.HandleConn(r.ctx, &stats.ConnEnd{})
 }
 
 func (r *rig) want(held, leases int) {

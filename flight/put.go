@@ -59,6 +59,7 @@ type put struct {
 
 	sortedBy []string // the order that rows are checked against
 	rows     int64
+	batches  int64 // received
 	wire     int64 // bytes received
 	reading  bool  // the client may still be sending
 	putting  bool  // the dataset is marked as being put
@@ -94,6 +95,7 @@ func (p *put) run(ctx context.Context) ([]byte, error) {
 			p.reading = false // the stream is broken: there is nothing to drain
 			return nil, err
 		}
+		p.call.begins()
 		p.wire += int64(in.size)
 		p.call.bytes = p.wire
 		if in.err != nil {
@@ -143,6 +145,7 @@ func (p *put) message(ctx context.Context, in *incoming) error {
 		return fmt.Errorf("%w: the first message is no schema", errStream)
 	case m.Type == arrowipc.HeaderRecordBatch:
 		p.rows += m.Batch.Rows
+		p.batches++
 		return p.ingest.Add(ctx, m, in.takeBody())
 	case m.Type == arrowipc.HeaderDictionaryBatch:
 		return p.ingest.AddDictionary(ctx, m, in.takeBody())
@@ -254,6 +257,7 @@ func (p *put) finish(ctx context.Context) ([]byte, error) {
 		c.puts.Add(1)
 		c.rowsIn.Add(p.rows)
 		c.bytesIn.Add(p.wire)
+		c.batchesReceived.Add(p.batches)
 		c.bytesEncoded.Add(encoded)
 		c.bytesDecoded.Add(decoded)
 	})

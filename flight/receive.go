@@ -36,6 +36,15 @@ type callStream struct {
 // Context is the call's context.
 func (s *callStream) Context() context.Context { return s.ctx }
 
+// SendMsg sends a message.
+func (s *callStream) SendMsg(m any) error {
+	err := s.ServerStream.SendMsg(m)
+	if err == nil && !s.put {
+		s.call.begins()
+	}
+	return err
+}
+
 // RecvMsg receives a message. What gRPC has to be asked for, since it is larger than the window, is asked for only with a
 // grant. Nothing here waits for a client longer than the stream's data may stand still; the error then is why the stream was
 // given up.

@@ -3,6 +3,7 @@ package flight
 import (
 	"fmt"
 	"slices"
+	"sync/atomic"
 
 	arrowflight "github.com/apache/arrow-go/v18/arrow/flight"
 	"google.golang.org/grpc"
@@ -33,6 +34,9 @@ type Server struct {
 	health  *health.Server
 	// strangers tells of clients that do not get as far as a call.
 	strangers sparing
+	calls     *callMetrics
+
+	connections, accepted atomic.Int64 // that are open, and that were ever made
 
 	compactor *compactor
 	encoder   *encoder
@@ -61,6 +65,7 @@ func New(store *batchstore.Store, c *catalog.Catalog, o Options) (*Server, error
 		opts: o, store: store, catalog: c, sealer: descriptors.NewSealer(*o.TicketKey),
 		stats: counters{datasets: map[string]*counts{}, exists: hasDataset(c)}, health: health.NewServer(),
 		putting: putting{names: map[string]int{}}, intake: intake.New(o.intake(store.Stats().Budget)), unaries: map[string]bool{}, frames: &framePool{},
+		calls: newCallMetrics(),
 	}
 	s.compactor, s.encoder = newCompactor(s), newEncoder(s)
 	store.Attach(datasets{s})
@@ -85,6 +90,7 @@ func (s *Server) GRPC(more ...grpc.ServerOption) *grpc.Server {
 	reflection.Register(g)
 	for service, info := range g.GetServiceInfo() {
 		for _, m := range info.Methods {
+			s.calls.know("/" + service + "/" + m.Name)
 			s.unaries["/"+service+"/"+m.Name] = !m.IsClientStream && !m.IsServerStream
 		}
 	}

@@ -45,7 +45,7 @@ func (s *Server) transportOptions() []grpc.ServerOption {
 		grpc.Creds(handshakes{s}),
 		grpc.ConnectionTimeout(handshakeTime),
 		grpc.InTapHandle(s.arrives),
-		grpc.StatsHandler(connectionTracker{}),
+		grpc.StatsHandler(connectionTracker{s}),
 		grpc.ReadBufferSize(0),  // a counted connection has its own
 		grpc.WriteBufferSize(0), // and gathers what is written
 		grpc.InitialWindowSize(streamWindow),
@@ -89,9 +89,9 @@ func (s *Server) arrives(ctx context.Context, info *tap.Info) (context.Context, 
 
 // connectionTracker is the stats.Handler by which calls find their connection, connections tell their end, and messages that
 // they were handed over. gRPC reports ConnEnd only after the connection's writer has ended.
-type connectionTracker struct{}
+type connectionTracker struct{ s *Server }
 
-func (connectionTracker) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context {
+func (t connectionTracker) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context {
 	c := &connection{leases: map[*lease]struct{}{}}
 	if p, ok := peer.FromContext(ctx); ok {
 		if info, ok := p.AuthInfo.(countedInfo); ok {
@@ -101,8 +101,13 @@ func (connectionTracker) TagConn(ctx context.Context, _ *stats.ConnTagInfo) cont
 	return context.WithValue(ctx, connectionKey{}, c)
 }
 
-func (connectionTracker) HandleConn(ctx context.Context, s stats.ConnStats) {
-	if _, end := s.(*stats.ConnEnd); end {
+func (t connectionTracker) HandleConn(ctx context.Context, s stats.ConnStats) {
+	switch s.(type) {
+	case *stats.ConnBegin:
+		t.s.connections.Add(1)
+		t.s.accepted.Add(1)
+	case *stats.ConnEnd:
+		t.s.connections.Add(-1)
 		c := connectionOf(ctx)
 		<-c.out.Ended()
 		c.close()

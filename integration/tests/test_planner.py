@@ -105,6 +105,7 @@ def test_what_statistics_decide_is_exact(client: Client, data: pa.Table, name: s
         assert read(client, info).num_rows == rows
     assert grown["bytes_decoded"] == grown["bytes_encoded"] == 0
     assert grown["batches_pruned"] == 20 - facts["batches_kept"]
+    assert grown["batches_considered"] == 20
 
 
 def test_whole_batches_are_decided_by_their_bounds(client: Client, name: str) -> None:
