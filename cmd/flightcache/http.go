@@ -5,23 +5,27 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/http/pprof"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	dto "github.com/prometheus/client_model/go"
 	"go.uber.org/zap"
-
-	"github.com/flightcache/flightcache/flight"
 )
 
 // httpOff is the value of --http that serves nothing.
 const httpOff = "off"
 
-// checkHTTP tells what is wrong with --http. What it serves is for those who may ask the server as well.
-func checkHTTP(address string, insecure bool) error {
+// checkHTTP tells what is wrong with --http and --pprof. What they serve is for those who may ask the server as well.
+func checkHTTP(address string, profiles, insecure bool) error {
 	if address == httpOff {
+		if profiles {
+			return errors.New("--pprof: profiles are served over HTTP; it needs --http")
+		}
 		return nil
 	}
 	host, _, err := net.SplitHostPort(address)
@@ -35,15 +39,32 @@ func checkHTTP(address string, insecure bool) error {
 	return nil
 }
 
-// watch serves figures and health over HTTP. Nil serves nothing.
+// States of a server, as readyz tells them.
+const (
+	stateStarting int32 = iota
+	stateServing
+	stateStopping
+)
+
+// watch serves metrics, health and profiles over HTTP, from before the server takes calls until after. Nil serves nothing.
 type watch struct {
 	listener net.Listener
 	server   *http.Server
-	stopping atomic.Bool
+	state    atomic.Int32
+	registry *prometheus.Registry
+
+	gathering sync.RWMutex // held while metrics are read
+	closed    bool         // guarded by it
 }
 
+// maxProfile is how long a profile may take. All other pages are written within the time of a scrape.
+const (
+	maxProfile = 5 * time.Minute
+	maxPage    = 30 * time.Second
+)
+
 // openHTTP listens, and serves from then on; nothing where it is off. The caller closes it.
-func openHTTP(address string, of figures, log *zap.Logger) (*watch, error) {
+func openHTTP(address string, profiles bool, log *zap.Logger) (*watch, error) {
 	if address == httpOff {
 		return nil, nil
 	}
@@ -51,18 +72,24 @@ func openHTTP(address string, of figures, log *zap.Logger) (*watch, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--http %s: %w; give another address, or off", address, err)
 	}
-	w := &watch{listener: l}
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(
-		of, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-	)
+	w := &watch{listener: l, registry: prometheus.NewRegistry()}
+	w.show(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), buildInfo())
 	errorLog, _ := zap.NewStdLogAt(log, zap.WarnLevel) // fails for levels that zap does not have
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{ErrorLog: errorLog, MaxRequestsInFlight: 10}))
-	mux.HandleFunc("GET /healthz", w.health)
+	mux.Handle("GET /metrics", promhttp.HandlerFor(w, promhttp.HandlerOpts{ErrorLog: errorLog, MaxRequestsInFlight: 10}))
+	mux.HandleFunc("GET /healthz", func(out http.ResponseWriter, _ *http.Request) { fmt.Fprintln(out, "ok") })
+	mux.HandleFunc("GET /readyz", w.ready)
 	w.server = &http.Server{
 		Handler: mux, ErrorLog: errorLog, MaxHeaderBytes: 64 << 10,
-		ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: time.Minute,
+		ReadTimeout: 10 * time.Second, WriteTimeout: maxPage, IdleTimeout: time.Minute,
+	}
+	if profiles {
+		w.server.WriteTimeout = maxProfile
+		addProfiles(mux)
+		if host, _, _ := net.SplitHostPort(address); !isLoopback(host) {
+			log.Warn("PPROF IS OPEN TO ALL WHO REACH THIS ADDRESS: profiles show names, paths and parts of memory, and taking them costs time. "+
+				"Give --http an address of the loopback, or leave --pprof out", zap.String("address", l.Addr().String()))
+		}
 	}
 	go func() {
 		if err := w.server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
@@ -72,13 +99,53 @@ func openHTTP(address string, of figures, log *zap.Logger) (*watch, error) {
 	return w, nil
 }
 
-// health answers as the gRPC health service does: whether the server takes calls.
-func (w *watch) health(out http.ResponseWriter, _ *http.Request) {
-	if w.stopping.Load() {
-		http.Error(out, "stopping", http.StatusServiceUnavailable)
-		return
+// addProfiles adds Go's own profiles of the process.
+func addProfiles(mux *http.ServeMux) {
+	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+	mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
+	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
+}
+
+// buildInfo is a metric that tells what runs.
+func buildInfo() prometheus.Collector {
+	v := readVersions()
+	g := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "flightcache_build_info", Help: "1, with what runs as its labels.",
+		ConstLabels: prometheus.Labels{"version": v.Version, "revision": v.Commit, "goversion": v.Go},
+	})
+	g.Set(1)
+	return g
+}
+
+// show has these told with the metrics, until the watch is closed.
+func (w *watch) show(more ...prometheus.Collector) {
+	if w != nil {
+		w.registry.MustRegister(more...)
 	}
-	fmt.Fprintln(out, "ok")
+}
+
+// Gather reads all metrics; none when the watch is closed, as what they are read of goes then.
+func (w *watch) Gather() ([]*dto.MetricFamily, error) {
+	w.gathering.RLock()
+	defer w.gathering.RUnlock()
+	if w.closed {
+		return nil, nil
+	}
+	return w.registry.Gather()
+}
+
+// ready answers as the gRPC health service does: whether the server takes calls.
+func (w *watch) ready(out http.ResponseWriter, _ *http.Request) {
+	switch w.state.Load() {
+	case stateStarting:
+		http.Error(out, "starting", http.StatusServiceUnavailable)
+	case stateServing:
+		fmt.Fprintln(out, "ok")
+	default:
+		http.Error(out, "stopping", http.StatusServiceUnavailable)
+	}
 }
 
 // address is where it listens, as HOST:PORT; "" for nothing.
@@ -89,44 +156,27 @@ func (w *watch) address() string {
 	return w.listener.Addr().String()
 }
 
-// notServing turns health, for good: the server is about to stop.
+// serving tells that the server takes calls.
+func (w *watch) serving() {
+	if w != nil {
+		w.state.Store(stateServing)
+	}
+}
+
+// notServing tells that the server is about to stop.
 func (w *watch) notServing() {
 	if w != nil {
-		w.stopping.Store(true)
+		w.state.Store(stateStopping)
 	}
 }
 
+// close ends it, and waits until nobody reads metrics. It may be called again.
 func (w *watch) close() {
-	if w != nil {
-		w.server.Close()
+	if w == nil {
+		return
 	}
-}
-
-// figures reads a service's figures, and gives them as metrics.
-type figures func() []flight.Figure
-
-// Describe names them all.
-func (f figures) Describe(out chan<- *prometheus.Desc) {
-	for _, x := range f() {
-		out <- describe(x)
-	}
-}
-
-// Collect reads them all.
-func (f figures) Collect(out chan<- prometheus.Metric) {
-	for _, x := range f() {
-		kind := prometheus.GaugeValue
-		if x.Total {
-			kind = prometheus.CounterValue
-		}
-		out <- prometheus.MustNewConstMetric(describe(x), kind, float64(x.Value))
-	}
-}
-
-func describe(f flight.Figure) *prometheus.Desc {
-	name := "flightcache_" + f.Name
-	if f.Total {
-		name += "_total"
-	}
-	return prometheus.NewDesc(name, f.Help, nil, nil)
+	w.server.Close()
+	w.gathering.Lock()
+	w.closed = true
+	w.gathering.Unlock()
 }

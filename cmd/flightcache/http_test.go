@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/flightcache/flightcache/flight"
 )
@@ -112,22 +114,25 @@ func TestMetrics(t *testing.T) {
 	}
 	families := scrape(t, ready.HTTP)
 	for name, want := range stats {
-		family := families["flightcache_"+name]
-		kind := dto.MetricType_GAUGE
-		if total := families["flightcache_"+name+"_total"]; total != nil {
+		family, kind := families[flight.Figure{Name: name}.Metric()], dto.MetricType_GAUGE
+		if total := families[flight.Figure{Name: name, Total: true}.Metric()]; total != nil {
 			family, kind = total, dto.MetricType_COUNTER
+		}
+		samples := 1
+		if name == "evictions" { // by reason
+			family, kind, samples = families["flightcache_evictions_total"], dto.MetricType_COUNTER, 2
 		}
 		if family == nil {
 			t.Errorf("%s is no metric", name)
 			continue
 		}
-		if family.GetType() != kind || family.GetHelp() == "" || len(family.Metric) != 1 {
+		if family.GetType() != kind || family.GetHelp() == "" || len(family.Metric) != samples {
 			t.Errorf("%v", family)
 			continue
 		}
-		got := family.Metric[0].GetGauge().GetValue() + family.Metric[0].GetCounter().GetValue()
+		got := sum(family, nil)
 		switch name {
-		case "resident_bytes", "goroutines", "mappings", "transport_bytes", "gets": // may have changed meanwhile
+		case "resident_bytes", "goroutines", "mappings", "transport_bytes", "gets", "connections", "connections_accepted": // may have changed meanwhile
 		default:
 			if n, _ := want.Float64(); got != n {
 				t.Errorf("%s is %v, %v in server_stats", name, got, n)
@@ -135,12 +140,12 @@ func TestMetrics(t *testing.T) {
 		}
 	}
 	for name, least := range map[string]float64{
-		"flightcache_puts_total": 1, "flightcache_rows_in_total": 2, "flightcache_budget_bytes": 64 << 20, "flightcache_datasets": 1,
+		"flightcache_puts_total": 1, "flightcache_received_rows_total": 2, "flightcache_budget_bytes": 64 << 20, "flightcache_datasets": 1,
 		"flightcache_resident_bytes": 1 << 20, "flightcache_goroutines": 1, "flightcache_mappings": 1, "go_goroutines": 1,
 		"process_resident_memory_bytes": 1 << 20, "process_open_fds": 1,
 	} {
 		f := families[name]
-		if f == nil || f.Metric[0].GetGauge().GetValue()+f.Metric[0].GetCounter().GetValue() < least {
+		if f == nil || sum(f, nil) < least {
 			t.Errorf("%s: %v, want at least %v", name, f, least)
 		}
 	}
@@ -158,16 +163,116 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// While the server drains, it is not healthy.
-func TestHealthWhileStopping(t *testing.T) {
-	w, err := openHTTP("127.0.0.1:0", func() []flight.Figure { return nil }, zap.NewNop())
+// sum adds up what a metric counts with these labels: values, and of histograms the number of observations.
+func sum(family *dto.MetricFamily, labels map[string]string) (total float64) {
+	for _, m := range family.GetMetric() {
+		matches := 0
+		for _, l := range m.Label {
+			if labels[l.GetName()] == l.GetValue() {
+				matches++
+			}
+		}
+		if matches == len(labels) {
+			total += m.GetGauge().GetValue() + m.GetCounter().GetValue() + float64(m.GetHistogram().GetSampleCount())
+		}
+	}
+	return total
+}
+
+// Whoever asks whether the server is ready learns it from the first moment to the last; that it lives, all the time.
+func TestReadiness(t *testing.T) {
+	w, err := openHTTP("127.0.0.1:0", false, zap.NewNop())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer w.close()
-	w.notServing()
-	if status, _, body := ask(t, w.address(), "/healthz"); status != http.StatusServiceUnavailable || body != "stopping\n" {
+	says := func(path, want string, code int) {
+		t.Helper()
+		if status, _, body := ask(t, w.address(), path); status != code || body != want {
+			t.Errorf("%s: %d, %q", path, status, body)
+		}
+	}
+	for _, step := range []struct {
+		then func()
+		want string
+		code int
+	}{
+		{func() {}, "starting\n", http.StatusServiceUnavailable},
+		{w.serving, "ok\n", http.StatusOK},
+		{w.notServing, "stopping\n", http.StatusServiceUnavailable},
+	} {
+		step.then()
+		says("/readyz", step.want, step.code)
+		says("/healthz", "ok\n", http.StatusOK)
+	}
+}
+
+// While a server reads its files it is not ready, and says so.
+func TestNotReadyWhileStarting(t *testing.T) {
+	dir := t.TempDir()
+	tokens := filepath.Join(dir, "tokens") // whoever opens it waits for somebody who writes
+	if err := syscall.Mkfifo(tokens, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := free.Addr().String()
+	free.Close()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	ended := make(chan int, 1)
+	ready := filepath.Join(dir, "ready.json")
+	go func() {
+		ended <- run(&env{ctx: ctx, stdin: strings.NewReader(""), stdout: io.Discard, stderr: io.Discard},
+			[]string{"serve", "--listen", "grpc://127.0.0.1:0", "--http", address, "--auth-tokens", tokens, "--ready-file", ready})
+	}()
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) {
+		c, err := net.Dial("tcp", address)
+		if err == nil {
+			c.Close()
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal(err)
+		}
+	}
+	if status, _, body := ask(t, address, "/readyz"); status != http.StatusServiceUnavailable || body != "starting\n" {
 		t.Errorf("%d, %q", status, body)
+	}
+	if families := scrape(t, address); families["go_goroutines"] == nil || families["flightcache_build_info"] == nil {
+		t.Error("there are no metrics of the process while it starts")
+	}
+	cancel() // it is told to stop before it serves, and goes on to do both
+	if err := os.WriteFile(tokens, []byte("a:"+strings.Repeat("0", 64)+"\n"), 0); err != nil {
+		t.Fatal(err)
+	}
+	if code := <-ended; code != 0 {
+		t.Errorf("code %d", code)
+	}
+}
+
+// Profiles are there when they are asked for, and only then.
+func TestProfiles(t *testing.T) {
+	for flag, want := range map[string]int{"--pprof": http.StatusOK, "--pprof=false": http.StatusNotFound} {
+		ready, _ := serve(t, "--http", "127.0.0.1:0", flag)
+		for _, page := range []string{"", "goroutine?debug=1", "heap", "cmdline", "profile?seconds=1", "symbol"} {
+			if status, _, _ := ask(t, ready.HTTP, "/debug/pprof/"+page); status != want {
+				t.Errorf("%s: %q: %d", flag, page, status)
+			}
+		}
+	}
+	core, logs := observer.New(zap.WarnLevel)
+	for address, lines := range map[string]int{"127.0.0.1:0": 0, ":0": 1} {
+		w, err := openHTTP(address, true, zap.New(core))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.close()
+		if got := logs.TakeAll(); len(got) != lines {
+			t.Errorf("%s: %v", address, got)
+		}
 	}
 }
 
@@ -187,6 +292,7 @@ func TestHTTPOptions(t *testing.T) {
 		"--http :8816":                     "beyond the loopback",
 		"--http example.com:8816":          "beyond the loopback",
 		"--http 8816":                      "want HOST:PORT or off",
+		"--http off --pprof":               "needs --http",
 		"--http on":                        "want HOST:PORT or off",
 		"--http " + taken.Addr().String():  "in use",
 		"--memory 1MiB --max-message 2MiB": "at most --memory",
@@ -197,11 +303,11 @@ func TestHTTPOptions(t *testing.T) {
 		}
 	}
 	for _, ok := range []string{"off", "127.0.0.1:0", "localhost:8816", "[::1]:8816"} {
-		if err := checkHTTP(ok, false); err != nil {
+		if err := checkHTTP(ok, false, false); err != nil {
 			t.Errorf("%s: %v", ok, err)
 		}
 	}
-	if err := checkHTTP("0.0.0.0:8816", true); err != nil {
+	if err := checkHTTP("0.0.0.0:8816", false, true); err != nil {
 		t.Error(err)
 	}
 }

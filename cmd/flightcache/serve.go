@@ -28,9 +28,10 @@ type serveCmd struct {
 	TLSClientAuth string   `name:"tls-client-auth" help:"Whether clients are to show certificates: none, request or require. An address may say so itself (?client-auth=KIND)." enum:"none,request,require" default:"none"`
 
 	authFlags
+	seenFlags
 
 	ReadyFile  string        `help:"Write the process id and the addresses here, as JSON, once the server serves." type:"path" placeholder:"PATH"`
-	HTTP       string        `name:"http" help:"Address for /metrics (Prometheus) and /healthz over HTTP, or off. Port 0 picks one." default:"127.0.0.1:8816" placeholder:"HOST:PORT"`
+	HTTP       string        `name:"http" help:"Address for /metrics (Prometheus), /healthz and /readyz over HTTP, or off. Port 0 picks one." default:"127.0.0.1:8816" placeholder:"HOST:PORT"`
 	Codec      string        `help:"Codec of puts that name none: zstd, lz4 or none." enum:"zstd,lz4,none" default:"zstd"`
 	ZstdLevel  int           `help:"Level of zstd where a put names none, 1 to 22." default:"1"`
 	Encode     string        `help:"When batches of puts that do not say are encoded: now, or deferred (after the put is answered, while there is nothing else to do)." enum:"now,deferred" default:"now"`
@@ -54,7 +55,7 @@ type serveCmd struct {
 // Validate reports, all at once, what is wrong with the options taken together.
 func (c *serveCmd) Validate() error {
 	var errs []error
-	if err := checkHTTP(c.HTTP, c.Insecure); err != nil {
+	if err := checkHTTP(c.HTTP, c.Pprof, c.Insecure); err != nil {
 		errs = append(errs, err)
 	}
 	if c.Drain < 0 {
@@ -139,6 +140,11 @@ func (c *serveCmd) Run(e *env) (err error) {
 	}
 	defer log.Sync()
 	defer startPacing().stop()
+	web, err := openHTTP(c.HTTP, c.Pprof, log)
+	if err != nil {
+		return err
+	}
+	defer web.close()
 	data, err := c.openStores(log)
 	if err != nil {
 		return err
@@ -156,7 +162,9 @@ func (c *serveCmd) Run(e *env) (err error) {
 		return errors.Join(err, data.close())
 	}
 	server := service.GRPC()
+	web.show(service.Metrics()...)
 	defer func() {
+		web.close()
 		server.Stop() // returns when every handler has, so nothing below is still in use
 		service.Close()
 		err = errors.Join(err, data.close())
@@ -169,15 +177,11 @@ func (c *serveCmd) Run(e *env) (err error) {
 		return err
 	}
 	defer closeAll(listeners)
-	web, err := openHTTP(c.HTTP, service.Figures, log)
-	if err != nil {
-		return err
-	}
-	defer web.close()
 	failed := make(chan error, len(listeners))
 	for _, l := range listeners {
 		go func() { failed <- server.Serve(l) }()
 	}
+	web.serving()
 	if err := c.ready(listeners, web); err != nil {
 		return err
 	}
