@@ -30,6 +30,8 @@ func TestCounters(t *testing.T) {
 	var server, d statsJSON // expected
 	check := func(step string) {
 		t.Helper()
+		// What was made for a read goes when the transport has sent it, which is after its client has it.
+		f.eventually("nothing is in flight", func() bool { return f.store.Stats().InFlight == 0 })
 		got := f.stats("")
 		server.ChargedBytes = f.charged()
 		if n := f.figure("datasets"); n != int64(f.catalog.Len()) {
