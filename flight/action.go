@@ -120,11 +120,13 @@ func (s *Server) act(ctx context.Context, c *call, action descriptors.Action) ([
 	case descriptors.Compact:
 		return s.compactAction(ctx, a)
 	case descriptors.Begin:
-		return s.begin(a)
+		return s.begin(c, a)
 	case descriptors.Commit:
+		c.transaction = a.Transaction
 		defer s.grown(c.dataset)
 		return s.catalog.CommitTransaction(ctx, c.dataset, a.Transaction, a.Puts)
 	case descriptors.Abort:
+		c.transaction = a.Transaction
 		return s.abort(ctx, a)
 	}
 	return nil, fmt.Errorf("%w: action %q", errUnsupported, action.ActionName())
@@ -138,13 +140,33 @@ type dropResult struct {
 
 func (s *Server) drop(ctx context.Context, a descriptors.Drop) ([]byte, error) {
 	name := string(a.Dataset)
+	gone := s.about(name)
 	err := s.catalog.Drop(ctx, name)
+	if err == nil {
+		gone.tell(callOf(ctx))
+	}
 	if err != nil && !(a.IfExists && errors.Is(err, catalog.ErrNotFound)) {
 		return nil, err
 	}
 	s.stats.forget(name)
 	return json.Marshal(dropResult{Dataset: name, Dropped: err == nil})
 }
+
+// size is what a dataset has, shortly before it goes.
+type size struct{ rows, stored int64 }
+
+// about gives the size of a dataset, of none where it is not there.
+func (s *Server) about(name string) size {
+	g, err := s.catalog.Current(name)
+	if err != nil {
+		return size{}
+	}
+	defer g.Release()
+	return size{g.Rows, g.Stored}
+}
+
+// tell notes that a dataset of that size has gone.
+func (z size) tell(c *call) { c.rows, c.bytes = z.rows, z.stored }
 
 // ListActions tells of every action that this server carries out.
 func (s *Server) ListActions(_ *arrowflight.Empty, stream arrowflight.FlightService_ListActionsServer) error {

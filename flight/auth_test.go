@@ -44,7 +44,7 @@ callers: {reader: [reader], other: [other], good: [good], alice: [reader]}
 `
 
 // guarded is a server that knows callers, and what they may do.
-func guarded(t *testing.T) (f *fixture, rules string) {
+func guarded(t *testing.T, change ...func(*setup)) (f *fixture, rules string) {
 	t.Helper()
 	folder := t.TempDir()
 	file := func(name, text string) string {
@@ -75,7 +75,8 @@ func guarded(t *testing.T) (f *fixture, rules string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(may.Close)
-	return start(t, func(s *setup) { s.service.Identity, s.service.Permissions = who, may }), rules
+	own := func(s *setup) { s.service.Identity, s.service.Permissions = who, may }
+	return start(t, append([]func(*setup){own}, change...)...), rules
 }
 
 // as is a context of a caller's calls.

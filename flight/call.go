@@ -26,7 +26,9 @@ type call struct {
 	dataset string
 	action  string
 	rows    int64
-	bytes   int64 // of FlightData on the wire
+	bytes   int64 // of FlightData on the wire; of an action that takes a dataset away, or out of memory, stored ones
+
+	transaction string
 
 	caller *identity.Caller // nil: nobody was asked
 	reason string           // why it is not known who calls; "": it is
@@ -122,6 +124,11 @@ func (s *Server) recover(method string, err *error) {
 func (s *Server) finish(ctx context.Context, c *call, method string, err error) {
 	code, took := status.Code(err), time.Since(c.start)
 	c.seen.end(c, code, took)
+	message := ""
+	if err != nil {
+		message = status.Convert(err).Message()
+	}
+	s.audit.tell(ctx, c, method, code, message)
 	fields := []zap.Field{
 		zap.String("rpc", method[strings.LastIndexByte(method, '/')+1:]), zap.String("code", code.String()),
 		zap.Duration("duration", took),
@@ -148,7 +155,7 @@ func (s *Server) finish(ctx context.Context, c *call, method string, err error) 
 		fields = append(fields, zap.Int64("rows", c.rows), zap.Int64("bytes", c.bytes))
 	}
 	if err != nil {
-		fields = append(fields, zap.String("error", status.Convert(err).Message()))
+		fields = append(fields, zap.String("error", message))
 	}
 	switch code {
 	case codes.OK:

@@ -69,19 +69,21 @@ func (s *Server) evict(ctx context.Context, a descriptors.Evict) ([]byte, error)
 	if g, err := s.catalog.Current(name); err == nil {
 		defer g.Release()
 		if g.Durable || s.opts.Eviction == EvictionSpill {
-			return s.unload(g)
+			return s.unload(callOf(ctx), g)
 		}
 	}
+	gone := s.about(name)
 	stored, err := s.catalog.EvictDataset(ctx, name, "by the action evict")
 	if err != nil {
 		return nil, err
 	}
+	gone.tell(callOf(ctx))
 	s.stats.forget(name)
 	return json.Marshal(evictResult{Dataset: name, Evicted: true, Dropped: true, StoredBytes: stored, FreedBytes: stored})
 }
 
 // unload has a generation's bodies leave memory. The caller holds it.
-func (s *Server) unload(g *catalog.Generation) ([]byte, error) {
+func (s *Server) unload(c *call, g *catalog.Generation) ([]byte, error) {
 	if g.Pinned() {
 		return nil, fmt.Errorf("%w: %q; unpin it first", catalog.ErrPinned, g.Dataset)
 	}
@@ -89,6 +91,7 @@ func (s *Server) unload(g *catalog.Generation) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	size{g.Rows, freed}.tell(c)
 	return json.Marshal(evictResult{Dataset: g.Dataset, Evicted: true, StoredBytes: g.Stored, FreedBytes: freed, Durable: g.Durable})
 }
 

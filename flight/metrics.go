@@ -80,6 +80,9 @@ var (
 		"Bodies of batches that left memory and are read from files: for room (memory), or by the action evict (action).", "reason")
 	reloadsDesc = kindDesc("reloads_total", "Bodies of batches that came back from files into memory.")
 
+	auditDesc = kindDesc("audit_lines_total",
+		"Lines of the audit: written, or left out as too many calls were denied at once (omitted).", "result")
+
 	codecSecondsDesc = kindDesc("codec_seconds_total", "Time that codecs took, of all processors together.", "codec", "operation")
 	codecPlainDesc   = kindDesc("codec_plain_bytes_total", "Plain bytes that codecs took or made.", "codec", "operation")
 	codecStoredDesc  = kindDesc("codec_stored_bytes_total", "Encoded bytes that codecs made or took.", "codec", "operation")
@@ -93,7 +96,7 @@ func kindDesc(name, help string, labels ...string) *prometheus.Desc {
 // Describe names them all.
 func (m kindMetrics) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		evictionsDesc, expirationsDesc, unloadsDesc, reloadsDesc, codecSecondsDesc, codecPlainDesc, codecStoredDesc, codecBuffersDesc,
+		evictionsDesc, expirationsDesc, unloadsDesc, reloadsDesc, auditDesc, codecSecondsDesc, codecPlainDesc, codecStoredDesc, codecBuffersDesc,
 	} {
 		out <- d
 	}
@@ -111,6 +114,8 @@ func (m kindMetrics) Collect(out chan<- prometheus.Metric) {
 	tell(unloadsDesc, float64(store.MadeRoom), "memory")
 	tell(unloadsDesc, float64(store.Unloaded), "action")
 	tell(reloadsDesc, float64(store.Returned))
+	tell(auditDesc, float64(m.s.audit.lines.Load()), "written")
+	tell(auditDesc, float64(m.s.audit.spared.Load()), "omitted")
 	for _, u := range m.s.store.Codecs() {
 		operation := "decode"
 		if u.Encodes {

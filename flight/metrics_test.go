@@ -190,7 +190,7 @@ func TestMetricNames(t *testing.T) {
 	if err := f.action("unheard-of", "{}", nil); err == nil {
 		t.Fatal("it was carried out")
 	}
-	allowed := []string{"method", "code", "reason", "codec", "operation"}
+	allowed := []string{"method", "code", "reason", "result", "codec", "operation"}
 	for name, x := range gather() {
 		if before[name] == nil {
 			t.Errorf("%s is new", name)

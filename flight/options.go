@@ -59,6 +59,8 @@ type Options struct {
 	Permissions *permissions.File
 
 	Log *zap.Logger // one line a call; nil logs nothing
+	// Audit gets a line for each call that changes datasets, or tries to, each login, and each call that is denied; nil: none.
+	Audit *zap.Logger
 }
 
 // Defaults of [Options].

@@ -169,7 +169,7 @@ func (p *put) describe(ctx context.Context, raw, header []byte) error {
 		err = fmt.Errorf("%w: descriptor of type %v; want PATH or CMD", descriptors.ErrBadCommand, d.Type)
 	}
 	p.known = err == nil
-	p.call.dataset = string(p.command.Dataset)
+	p.call.dataset, p.call.transaction = string(p.command.Dataset), p.command.Transaction
 	if err != nil {
 		return err
 	}

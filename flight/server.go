@@ -35,6 +35,7 @@ type Server struct {
 	// strangers tells of clients that do not get as far as a call.
 	strangers sparing
 	calls     *callMetrics
+	audit     audit
 
 	connections, accepted atomic.Int64 // that are open, and that were ever made
 
@@ -65,7 +66,7 @@ func New(store *batchstore.Store, c *catalog.Catalog, o Options) (*Server, error
 		opts: o, store: store, catalog: c, sealer: descriptors.NewSealer(*o.TicketKey),
 		stats: counters{datasets: map[string]*counts{}, exists: hasDataset(c)}, health: health.NewServer(),
 		putting: putting{names: map[string]int{}}, intake: intake.New(o.intake(store.Stats().Budget)), unaries: map[string]bool{}, frames: &framePool{},
-		calls: newCallMetrics(),
+		calls: newCallMetrics(), audit: audit{log: o.Audit, sparing: sparing{burst: denialsBurst, every: denialsEvery}},
 	}
 	s.compactor, s.encoder = newCompactor(s), newEncoder(s)
 	store.Attach(datasets{s})

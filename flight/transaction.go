@@ -15,7 +15,7 @@ type beginResult struct {
 	Expires     string `json:"expires"` // RFC 3339, in UTC
 }
 
-func (s *Server) begin(a descriptors.Begin) ([]byte, error) {
+func (s *Server) begin(c *call, a descriptors.Begin) ([]byte, error) {
 	period := s.opts.TransactionTime
 	if a.TTL != 0 {
 		period = time.Duration(a.TTL) * time.Second
@@ -24,6 +24,7 @@ func (s *Server) begin(a descriptors.Begin) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.transaction = t.ID
 	return json.Marshal(beginResult{t.Dataset, t.ID, t.Expires.UTC().Format(time.RFC3339Nano)})
 }
 
