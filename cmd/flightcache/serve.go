@@ -134,11 +134,17 @@ func (c *serveCmd) flightOptions(log *zap.Logger) flight.Options {
 // Run serves until a signal, then drains.
 func (c *serveCmd) Run(e *env) (err error) {
 	e.serves = true
-	log, err := newLogger(e.stderr, c.LogFormat, c.LogLevel)
+	logs, err := newLogs(e.stderr, c.LogFormat, c.LogLevel)
 	if err != nil {
 		return err
 	}
+	log := logs.log
 	defer log.Sync()
+	audit, endAudit, err := openAudit(c.Audit, logs)
+	if err != nil {
+		return err
+	}
+	defer endAudit()
 	defer startPacing().stop()
 	web, err := openHTTP(c.HTTP, c.Pprof, log)
 	if err != nil {
@@ -156,7 +162,7 @@ func (c *serveCmd) Run(e *env) (err error) {
 	}
 	defer who.close()
 	options := c.flightOptions(log)
-	options.Identity, options.Permissions = who.identity, who.permissions
+	options.Identity, options.Permissions, options.Audit = who.identity, who.permissions, audit
 	service, err := flight.New(data.store, data.names, options)
 	if err != nil {
 		return errors.Join(err, data.close())
