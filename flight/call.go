@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -29,6 +30,8 @@ type call struct {
 	bytes   int64 // of FlightData on the wire; of an action that takes a dataset away, or out of memory, stored ones
 
 	transaction string
+	columns     int        // top-level ones, of a read or a put
+	span        trace.Span // nil: the call is not traced
 
 	caller *identity.Caller // nil: nobody was asked
 	reason string           // why it is not known who calls; "": it is
@@ -60,13 +63,16 @@ func (c *call) begins() {
 	}
 	c.begun = true
 	c.seen.first.Observe(time.Since(c.start).Seconds())
+	if c.span != nil {
+		c.span.AddEvent("first message")
+	}
 }
 
 // unary and stream run every handler: they turn its error into a status, turn a panic into Internal, and log one line.
 
 func (s *Server) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (resp any, err error) {
 	c := s.arrived(info.FullMethod)
-	ctx, cancel := beforeDeadline(context.WithValue(ctx, callKey{}, c))
+	ctx, cancel := beforeDeadline(context.WithValue(s.traced(ctx, c, info.FullMethod), callKey{}, c))
 	defer cancel()
 	defer func() { s.finish(ctx, c, info.FullMethod, err) }()
 	defer s.recover(info.FullMethod, &err)
@@ -79,7 +85,7 @@ func (s *Server) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo,
 
 func (s *Server) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) (err error) {
 	c := s.arrived(info.FullMethod)
-	ctx, cancel := beforeDeadline(context.WithValue(ss.Context(), callKey{}, c))
+	ctx, cancel := beforeDeadline(context.WithValue(s.traced(ss.Context(), c, info.FullMethod), callKey{}, c))
 	defer cancel()
 	ctx, giveUp := context.WithCancelCause(ctx)
 	defer giveUp(nil)
@@ -128,6 +134,7 @@ func (s *Server) finish(ctx context.Context, c *call, method string, err error) 
 	if err != nil {
 		message = status.Convert(err).Message()
 	}
+	c.endSpan(code, message)
 	s.audit.tell(ctx, c, method, code, message)
 	fields := []zap.Field{
 		zap.String("rpc", method[strings.LastIndexByte(method, '/')+1:]), zap.String("code", code.String()),

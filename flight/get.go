@@ -37,6 +37,7 @@ func (s *Server) DoGet(t *arrowflight.Ticket, stream arrowflight.FlightService_D
 	if err != nil {
 		return err
 	}
+	c.columns = len(read.Schema.Layout.Columns)
 	batches, err := read.Batches(ticket.FirstBatch, ticket.LastBatch)
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
 	"go.uber.org/zap"
 
 	"github.com/flightcache/flightcache/compress"
@@ -61,6 +62,8 @@ type Options struct {
 	Log *zap.Logger // one line a call; nil logs nothing
 	// Audit gets a line for each call that changes datasets, or tries to, each login, and each call that is denied; nil: none.
 	Audit *zap.Logger
+	// Tracer makes a span for each call; nil: none.
+	Tracer trace.Tracer
 }
 
 // Defaults of [Options].

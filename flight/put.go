@@ -192,6 +192,7 @@ func (p *put) begin(in *incoming) error {
 		return err
 	}
 	p.schema = p.held.Schema
+	p.call.columns = len(p.schema.Layout.Columns)
 	o := batchstore.IngestOptions{
 		Codec: p.server.opts.Codec, Level: p.command.Level, KeepArriving: true,
 		KeepBatches: p.command.Batching == descriptors.BatchingKeep, Claim: p.claim,

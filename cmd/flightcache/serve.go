@@ -145,6 +145,11 @@ func (c *serveCmd) Run(e *env) (err error) {
 		return err
 	}
 	defer endAudit()
+	tracer, endTraces, err := openTraces(e.ctx, log)
+	if err != nil {
+		return err
+	}
+	defer endTraces()
 	defer startPacing().stop()
 	web, err := openHTTP(c.HTTP, c.Pprof, log)
 	if err != nil {
@@ -163,6 +168,7 @@ func (c *serveCmd) Run(e *env) (err error) {
 	defer who.close()
 	options := c.flightOptions(log)
 	options.Identity, options.Permissions, options.Audit = who.identity, who.permissions, audit
+	options.Tracer = tracer
 	service, err := flight.New(data.store, data.names, options)
 	if err != nil {
 		return errors.Join(err, data.close())
