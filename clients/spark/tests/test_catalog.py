@@ -24,8 +24,10 @@ def rows(spark: SparkSession, query: str) -> list[tuple]:
 def test_tables_are_listed_and_described(spark: SparkSession, client: Client, name: str, space: str) -> None:
     client.put(f"{name}/a", pa.table({"x": [1, 2], "s": ["a", "b"]}))
     client.put(f"{name}/b.c", pa.table({"y": [1.5]}))
+    # Arrow's Java library cannot read this one's schema, which hides no other.
+    client.put(f"{name}/c", pa.table({"x": [1]}).replace_schema_metadata({b"\xff": b""}))
     client.put(f"{name}/deeper/d", pa.table({"y": [1.5]}))
-    assert [r[1] for r in rows(spark, f"SHOW TABLES IN {space}")] == ["a", "b.c"]
+    assert [r[1] for r in rows(spark, f"SHOW TABLES IN {space}")] == ["a", "b.c", "c"]
     assert [r[0].split(".")[-1] for r in rows(spark, f"SHOW NAMESPACES IN {space}")] == ["deeper"]
     assert ("spark",) in rows(spark, "SHOW NAMESPACES IN fc")
     assert rows(spark, f"DESCRIBE {space}.a")[:2] == [("x", "bigint", None), ("s", "string", None)]

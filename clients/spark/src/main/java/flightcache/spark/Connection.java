@@ -3,7 +3,10 @@ package flightcache.spark;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import com.google.protobuf.ByteString;
 import flightcache.spark.FlightcacheException.Kind;
+import io.grpc.ManagedChannel;
+import io.grpc.StatusRuntimeException;
 import java.io.ByteArrayInputStream;
 import java.net.URI;
 import java.net.URISyntaxException;
@@ -19,11 +22,11 @@ import org.apache.arrow.flight.CallHeaders;
 import org.apache.arrow.flight.CallOption;
 import org.apache.arrow.flight.CallOptions;
 import org.apache.arrow.flight.CancelFlightInfoRequest;
-import org.apache.arrow.flight.Criteria;
 import org.apache.arrow.flight.FlightCallHeaders;
 import org.apache.arrow.flight.FlightClient;
 import org.apache.arrow.flight.FlightDescriptor;
 import org.apache.arrow.flight.FlightEndpoint;
+import org.apache.arrow.flight.FlightGrpcUtils;
 import org.apache.arrow.flight.FlightInfo;
 import org.apache.arrow.flight.FlightRuntimeException;
 import org.apache.arrow.flight.FlightStatusCode;
@@ -34,6 +37,10 @@ import org.apache.arrow.flight.RenewFlightEndpointRequest;
 import org.apache.arrow.flight.Result;
 import org.apache.arrow.flight.Ticket;
 import org.apache.arrow.flight.grpc.CredentialCallOption;
+import org.apache.arrow.flight.grpc.NettyClientBuilder;
+import org.apache.arrow.flight.grpc.StatusUtils;
+import org.apache.arrow.flight.impl.Flight;
+import org.apache.arrow.flight.impl.FlightServiceGrpc;
 import org.apache.arrow.memory.BufferAllocator;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -50,6 +57,7 @@ final class Connection implements AutoCloseable {
 
   private final String address;
   private final BufferAllocator allocator;
+  private final ManagedChannel channel;
   private final FlightClient client;
   private final List<CallOption> credentials = new ArrayList<>();
   private final List<CallOption> readOptions = new ArrayList<>(); // beside the credentials
@@ -57,7 +65,7 @@ final class Connection implements AutoCloseable {
   /** Connects to the first address; the handshake for a user name is made at once, everything else at the first call. */
   Connection(Options options) {
     address = options.addresses().get(0);
-    FlightClient.Builder builder = FlightClient.builder().location(location(address));
+    NettyClientBuilder builder = new NettyClientBuilder().location(location(address));
     if (options.rootCerts() != null) {
       builder.trustedCertificates(
           new ByteArrayInputStream(options.rootCerts().getBytes(StandardCharsets.US_ASCII)));
@@ -70,7 +78,8 @@ final class Connection implements AutoCloseable {
     allocator = Memory.child(address);
     FlightClient built = null;
     try {
-      FlightClient made = builder.allocator(allocator).build();
+      channel = builder.allocator(allocator).build().build();
+      FlightClient made = FlightGrpcUtils.createFlightClient(allocator, channel); // which closes the channel
       built = made;
       client = made;
       if (options.token() != null) {
@@ -137,15 +146,26 @@ final class Connection implements AutoCloseable {
     return call("a lease", () -> client.renewFlightEndpoint(new RenewFlightEndpointRequest(endpoint), metadataCall()));
   }
 
-  /** The datasets whose names begin with a prefix, each as the segments of its name. */
+  /**
+   * The datasets whose names begin with a prefix, each as the segments of its name. The messages are read as they come: Arrow's
+   * library would parse all schemas, and one that it cannot read would hide all other datasets.
+   */
   List<List<String>> list(String prefix) {
-    byte[] expression = prefix.getBytes(StandardCharsets.UTF_8);
+    Flight.Criteria criteria = Flight.Criteria.newBuilder().setExpression(ByteString.copyFromUtf8(prefix)).build();
     return call(
         "the datasets",
         () -> {
+          FlightServiceGrpc.FlightServiceBlockingStub stub = FlightServiceGrpc.newBlockingStub(channel);
+          for (CallOption option : metadataCall()) {
+            stub = ((CallOptions.GrpcCallOption) option).wrapStub(stub);
+          }
           List<List<String>> names = new ArrayList<>();
-          for (FlightInfo info : client.listFlights(new Criteria(expression), metadataCall())) {
-            names.add(info.getDescriptor().getPath());
+          try {
+            for (Iterator<Flight.FlightInfo> infos = stub.listFlights(criteria); infos.hasNext(); ) {
+              names.add(List.copyOf(infos.next().getFlightDescriptor().getPathList()));
+            }
+          } catch (StatusRuntimeException e) {
+            throw StatusUtils.fromGrpcRuntimeException(e);
           }
           return names;
         });
