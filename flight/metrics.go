@@ -81,7 +81,7 @@ var (
 	reloadsDesc = kindDesc("reloads_total", "Bodies of batches that came back from files into memory.")
 
 	auditDesc = kindDesc("audit_lines_total",
-		"Lines of the audit: written, or left out as too many calls were denied at once (omitted).", "result")
+		"Lines of the audit: told (written), or left out as too many calls were denied at once (omitted).", "result")
 
 	codecSecondsDesc = kindDesc("codec_seconds_total", "Time that codecs took, of all processors together.", "codec", "operation")
 	codecPlainDesc   = kindDesc("codec_plain_bytes_total", "Plain bytes that codecs took or made.", "codec", "operation")

@@ -5,32 +5,34 @@ import (
 	"io"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 )
 
-// openAudit gives the logger of the audit, nil for none, and what ends it.
-func openAudit(where string, logs *logs) (*zap.Logger, func(), error) {
+// openAudit gives the logger of the audit, nil for none, and its file, nil for none, which the caller closes.
+func openAudit(where string, logs *logs) (*zap.Logger, *auditFile, error) {
 	switch where {
 	case auditOff:
-		return nil, func() {}, nil
+		return nil, nil, nil
 	case auditLog:
-		return logs.always.Named("audit"), func() {}, nil
+		return logs.always.Named("audit"), nil, nil
 	case auditStderr:
-		return zap.New(zapcore.NewCore(jsonEncoder(), logs.sink, zapcore.InfoLevel)).Named("audit"), func() {}, nil
+		return zap.New(zapcore.NewCore(jsonEncoder(), logs.sink, zapcore.InfoLevel)).Named("audit"), nil, nil
 	}
 	f := &auditFile{path: where, log: logs.log}
 	if err := f.open(); err != nil {
 		return nil, nil, fmt.Errorf("--audit %s: %w", where, err)
 	}
 	quiet := zap.ErrorOutput(zapcore.AddSync(io.Discard)) // the file tells what is wrong with it
-	return zap.New(zapcore.NewCore(jsonEncoder(), f, zapcore.InfoLevel), quiet).Named("audit"), f.close, nil
+	return zap.New(zapcore.NewCore(jsonEncoder(), f, zapcore.InfoLevel), quiet).Named("audit"), f, nil
 }
 
 // auditFile appends lines to a file, and makes it anew where another program has moved it away. What cannot be written is told in
-// the log, and the server goes on: who wants every line watches that.
+// the log and by a metric, and the server goes on: who wants every line watches that. Nil is no file.
 type auditFile struct {
 	path string
 	log  *zap.Logger
@@ -39,6 +41,19 @@ type auditFile struct {
 	f      *os.File // nil: it could not be made anew
 	looked time.Time
 	failed bool // since the last line that was written
+	lost   atomic.Int64
+}
+
+// metric counts the lines that could not be written.
+func (a *auditFile) metric() prometheus.Collector {
+	return prometheus.NewCounterFunc(prometheus.CounterOpts{
+		Name: "flightcache_audit_lines_lost_total", Help: "Lines of the audit that could not be written to its file.",
+	}, func() float64 {
+		if a == nil {
+			return 0
+		}
+		return float64(a.lost.Load())
+	})
 }
 
 // lookEvery is how often it is looked whether the file is still the one of its name.
@@ -59,6 +74,7 @@ func (a *auditFile) Write(line []byte) (int, error) {
 			a.log.Error("the audit cannot be written, and goes on where it can be again", zap.Error(err))
 		}
 		a.failed = true
+		a.lost.Add(1)
 		return 0, err
 	}
 	if a.failed {
@@ -105,6 +121,9 @@ func (a *auditFile) Sync() error {
 }
 
 func (a *auditFile) close() {
+	if a == nil {
+		return
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.f == nil {

@@ -118,6 +118,9 @@ func TestAuditFile(t *testing.T) {
 		if err := os.Rename(dir+".away", dir); err != nil {
 			t.Fatal(err)
 		}
+		if n := a.lost.Load(); n != 2 {
+			t.Errorf("%d lines are counted as lost", n)
+		}
 		write("7\n", true)
 		has("audit", "3\n4\n7\n")
 		if all := log.TakeAll(); len(all) != 2 || !strings.Contains(all[1].Message, "missing") {

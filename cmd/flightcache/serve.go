@@ -140,11 +140,11 @@ func (c *serveCmd) Run(e *env) (err error) {
 	}
 	log := logs.log
 	defer log.Sync()
-	audit, endAudit, err := openAudit(c.Audit, logs)
+	audit, auditFile, err := openAudit(c.Audit, logs)
 	if err != nil {
 		return err
 	}
-	defer endAudit()
+	defer auditFile.close()
 	tracer, endTraces, err := openTraces(e.ctx, log)
 	if err != nil {
 		return err
@@ -174,7 +174,7 @@ func (c *serveCmd) Run(e *env) (err error) {
 		return errors.Join(err, data.close())
 	}
 	server := service.GRPC()
-	web.show(service.Metrics()...)
+	web.show(append(service.Metrics(), auditFile.metric())...)
 	defer func() {
 		web.close()
 		server.Stop() // returns when every handler has, so nothing below is still in use
