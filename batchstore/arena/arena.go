@@ -164,7 +164,7 @@ func (a *Arena) takePages(n int) (int, error) {
 // givePages takes back n pages from start.
 func (a *Arena) givePages(start, n int) {
 	a.usedPages -= n
-	a.pages.give(start, n)
+	a.pages.free(start, n)
 	a.trim()
 }
 

@@ -61,7 +61,23 @@ func (p *pageSet) touch(start, n int) (added int) {
 }
 
 // give makes n pages from start free, and joins them with the free runs on both sides.
-func (p *pageSet) give(start, n int) {
+func (p *pageSet) give(start, n int) { p.insert(p.join(start, n)) }
+
+// free is give for pages that had an owner. A unit that becomes free as a whole counts as backed as a whole if any of it is: where
+// a part had been given back, the kernel may have filled it up since (khugepaged), and what lies idle is not to be more than is
+// counted.
+func (p *pageSet) free(start, n int) {
+	r := p.join(start, n)
+	for _, page := range [...]int{start, start + n - 1} {
+		if lo := page / p.unit * p.unit; lo >= r.start && lo+p.unit <= r.end() && p.backed.count(lo, lo+p.unit) > 0 {
+			r.warm += p.backed.set(lo, lo+p.unit)
+		}
+	}
+	p.insert(r)
+}
+
+// join returns the run of n pages from start and of the free runs on both sides, which are taken out.
+func (p *pageSet) join(start, n int) *run {
 	r := &run{start: start, pages: n, warm: p.backed.count(start, start+n)}
 	if l := p.byEnd[start]; l != nil {
 		p.remove(l)
@@ -74,7 +90,7 @@ func (p *pageSet) give(start, n int) {
 		r.pages += h.pages
 		r.warm += h.warm
 	}
-	p.insert(r)
+	return r
 }
 
 // carve takes out of a free run pages that are backed, about want of them or one unit more, so that they can be given

@@ -126,3 +126,27 @@ func TestCarve(t *testing.T) {
 		})
 	}
 }
+
+// A part of a huge page that was given back may be filled up by the kernel. Once it is free as a whole all of it counts, so that
+// it goes back as a whole.
+func TestAFreeUnitCountsAsAWhole(t *testing.T) {
+	p := newPageSet(64, 8)
+	mustTake(t, p, 3, 0)
+	mustTake(t, p, 13, 3)
+	p.free(3, 5)
+	start, n, _, ok := p.carve(5, false)
+	if !ok || start != 3 || n != 5 {
+		t.Fatalf("carved %d pages from %d, %t; want 5 from 3", n, start, ok)
+	}
+	p.backed.clear(start, start+n)
+	p.give(start, n)
+	for _, step := range []struct{ start, pages, warm int }{{0, 3, 8}, {8, 2, 8 + 2}, {12, 4, 8 + 6}, {10, 2, 16}} {
+		p.free(step.start, step.pages)
+		if p.warm != step.warm {
+			t.Errorf("with %d pages from %d free there are %d warm, want %d", step.pages, step.start, p.warm, step.warm)
+		}
+	}
+	if err := p.check(64); err != nil {
+		t.Error(err)
+	}
+}
