@@ -225,6 +225,32 @@ func TestBudgetStuck(t *testing.T) {
 	})
 }
 
+// A put that has stored all counts its facts from what received bodies leave free: those that wait for room wait for it to end.
+func TestBudgetServesFactsOfFinishedPuts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := budgeted(t)
+		finished, other := s.PutClaim(t.Context()), s.PutClaim(t.Context())
+		stored := mustAlloc(t, finished, 4*mib)
+		stored.Move(nil) // as the end of an ingest does
+		received := mustAlloc(t, other, 3*mib)
+		waiting := askFor(other, mib)
+		waiting.waits(t)
+		var charge *Charge
+		facts := ask(func() (b arena.Block, err error) {
+			charge, err = finished.Charge(1000)
+			return b, err
+		})
+		facts.served(t)
+		finished.End()
+		charge.Release()
+		Free(&stored)
+		waiting.served(t)
+		Free(&waiting.block)
+		Free(&received)
+		other.End()
+	})
+}
+
 // Where datasets hold memory too, a drop may come: puts wait their time, and then the younger one gives way if that helps.
 func TestBudgetYoungerGivesWay(t *testing.T) {
 	for name, more := range map[string]bool{"it helps": false, "it does not": true} {

@@ -10,7 +10,16 @@ type Charge struct {
 
 // Charge counts n bytes of somebody's facts, waiting where there is no room. The caller releases them. Errors are ErrMemory,
 // or the cause of the claim's context.
-func (c *Claim) Charge(n int64) (*Charge, error) { return c.memory(c.class, false).charge(n) }
+//
+// A put ends with them: what it stored stays until then, and is no block of its claim any more. So they are served as work is,
+// from what received bodies leave free. Otherwise it might wait for puts that wait for it.
+func (c *Claim) Charge(n int64) (*Charge, error) {
+	k := c.class
+	if k == forReceive {
+		k = forWork
+	}
+	return c.memory(k, false).charge(n)
+}
 
 // Charge is that of a claim for who has none, and does not wait.
 func (s *Store) Charge(n int64) (*Charge, error) { return s.unclaimed().charge(n) }
