@@ -33,16 +33,15 @@ def test_examples(spark: SparkSession, server: Server, client: Client, tmp_path:
         exec(block, scope)
     assert scope["spark"]._jsparkSession.equals(spark._jsparkSession)
 
-    script = tmp_path / "example.scala"
-    script.write_text("\n".join([*blocks("scala", server.address), 'println("all " + "done")', "System.exit(0)", ""]))
+    script = "\n".join([*blocks("scala", server.address), 'println("all " + "done")', "System.exit(0)", ""])
     shell = Path(pyspark.__file__).parent / "bin" / "spark-shell"
-    command = [shell, "--master", "local[2]", "--jars", jar(), "--conf", "spark.ui.enabled=false", "-i", script]
+    command = [shell, "--master", "local[2]", "--jars", jar(), "--conf", "spark.ui.enabled=false"]
     environment = {**os.environ, "SPARK_HOME": str(shell.parent.parent), "PYSPARK_PYTHON": sys.executable}
     run = subprocess.run(
         list(map(str, command)),
         env=environment,
         cwd=tmp_path,
-        stdin=subprocess.DEVNULL,
+        input=script,
         capture_output=True,
         text=True,
         timeout=300,
