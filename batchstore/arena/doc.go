@@ -18,7 +18,7 @@
 //   - Free pages that are still backed ("warm") are kept for reuse up to [Options] WarmBytes; what lies above goes back to
 //     the operating system. With huge pages that happens in whole aligned units of 2 MiB, because giving back a part
 //     makes the kernel split the page. What is left over in units that live blocks hold in part stays warm, is counted,
-//     and is given back page by page only when Warm has passed twice WarmBytes.
+//     and is given back page by page only when Warm has passed twice WarmBytes, or blocks and it have passed TotalBytes.
 //   - Warm is never less than what is backed, short of memory that the kernel adds by itself (khugepaged): a page is
 //     taken to be backed once it has been handed out, and so is the whole unit that its first touch brings in. So
 //     resident memory stays within InUse plus Warm.

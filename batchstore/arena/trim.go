@@ -11,7 +11,7 @@ func (a *Arena) trim() {
 	a.trimTo(a.warmMost(), true)
 	// A huge page that is given back in part is split, and the kernel may keep the part until memory is short. That is
 	// still better than a store whose scattered holes all stay resident.
-	a.trimTo(2*a.warmMost(), false)
+	a.trimTo(a.scatteredMost(), false)
 	a.trimming = false
 	a.trimmed.Broadcast()
 }
@@ -22,6 +22,16 @@ func (a *Arena) warmMost() int {
 		return a.warmPages
 	}
 	return min(a.warmPages, max(a.totalPages-a.usedPages, a.warmPages/8))
+}
+
+// scatteredMost is how many pages may be warm now of which most lie in units that live blocks hold in part: more than the others,
+// as giving them back is dear, but not so many that blocks and they exceed the total where they need not.
+func (a *Arena) scatteredMost() int {
+	most := a.warmMost()
+	if a.totalPages == 0 {
+		return 2 * most
+	}
+	return max(most, min(2*most, a.totalPages-a.usedPages))
 }
 
 // trimTo brings the warm pages below limit once they are above it. It goes an eighth lower, so that the next blocks to be

@@ -144,3 +144,30 @@ func TestTotalBytes(t *testing.T) {
 	}
 	free(len(blocks))
 }
+
+// Holes in huge pages that live blocks hold in part make way too, though giving them back splits the pages.
+func TestTotalBytesOfHoles(t *testing.T) {
+	a := newArena(t, Options{ReserveBytes: 512 * mib, WarmBytes: 64 * mib, TotalBytes: 128 * mib, HugePages: true})
+	var blocks []Block
+	for range 112 {
+		blocks = append(blocks, alloc(t, a, mib))
+	}
+	for i := range blocks {
+		if i%2 == 1 {
+			blocks[i].Free()
+		}
+	}
+	for range 15 {
+		blocks = append(blocks, alloc(t, a, 4*mib))
+	}
+	blocks[0].Free()
+	if s := a.Stats(); s.InUse != 115*mib || s.InUse+s.Warm > 128*mib {
+		t.Errorf("%d bytes live, %d warm", s.InUse, s.Warm)
+	}
+	for i := range blocks {
+		if i == 0 || i < 112 && i%2 == 1 {
+			continue
+		}
+		blocks[i].Free()
+	}
+}
