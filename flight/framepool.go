@@ -1,6 +1,7 @@
 package flight
 
 import (
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -27,12 +28,23 @@ const (
 	maxIdleFrames = 64 << 20
 	// idleFrameTime is how often what was not needed since the last time is let go of.
 	idleFrameTime = 5 * time.Second
+	// garbageFrames is how many bytes let go of at once are worth a collection. Nothing else may cause one for minutes, and what is
+	// not counted any more is not to stay.
+	garbageFrames = 4 << 20
 )
 
 // trim lets go of the buffers that were not needed since the last time, and comes again while there are any.
 func (p *framePool) trim() {
+	if p.shorten() >= garbageFrames {
+		runtime.GC()
+	}
+}
+
+// shorten is trim but for the collection. It gives the bytes that were let go of.
+func (p *framePool) shorten() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	gone := p.least * frame
 	left := len(p.kept) - p.least
 	clear(p.kept[left:])
 	p.kept = p.kept[:left]
@@ -40,6 +52,7 @@ func (p *framePool) trim() {
 	p.idle.Store(int64(left) * frame)
 	p.timed = false
 	p.time()
+	return gone
 }
 
 // time has the pool trimmed, later, if anything is kept. The lock is held.
