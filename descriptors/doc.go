@@ -11,6 +11,8 @@
 // A dataset [Name] is 1 to 8 segments, each 1 to 255 bytes of UTF-8 without '/' or control characters, and neither "."
 // nor ".."; the first does not start with '{'. It is written "sales/2024".
 //
+// A [Pattern] is of names, as "sales/**": in it * is any text within a segment, and ** any number of segments.
+//
 // A descriptor is a path, ["sales", "2024"], which names a dataset and means all defaults, or a cmd, which is one JSON
 // object.
 //

@@ -9,6 +9,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
+	"github.com/flightcache/flightcache/descriptors"
 	"github.com/flightcache/flightcache/flight/reload"
 )
 
@@ -30,7 +31,7 @@ const everyone = "*"
 
 // Rules are what one file says.
 type Rules struct {
-	roles   map[string][Admin + 1][]pattern
+	roles   map[string][Admin + 1][]descriptors.Pattern
 	callers map[string][]string
 }
 
@@ -52,13 +53,13 @@ func Parse(text []byte) (*Rules, error) {
 	if err := yaml.UnmarshalWithOptions(text, &f, yaml.Strict()); err != nil {
 		return nil, errors.New(yaml.FormatError(err, false, false))
 	}
-	r := &Rules{roles: map[string][Admin + 1][]pattern{}, callers: f.Callers}
+	r := &Rules{roles: map[string][Admin + 1][]descriptors.Pattern{}, callers: f.Callers}
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(f.Roles)) {
-		var rights [Admin + 1][]pattern
+		var rights [Admin + 1][]descriptors.Pattern
 		for right, list := range [][]string{f.Roles[name].Read, f.Roles[name].Write, f.Roles[name].Admin} {
 			for _, s := range list {
-				p, err := parsePattern(s)
+				p, err := descriptors.ParsePattern(s)
 				if err != nil {
 					errs = append(errs, fmt.Errorf("role %q: pattern %q: %w", name, s, err))
 				}
@@ -85,7 +86,7 @@ func (r *Rules) Allow(caller string, roles []string, right Right, dataset string
 	for _, list := range [][]string{r.callers[caller], roles, r.callers[everyone]} {
 		for _, role := range list {
 			for _, p := range r.roles[role][right] {
-				if p.matches(name) {
+				if p.Matches(name) {
 					return true
 				}
 			}
@@ -98,7 +99,7 @@ func (r *Rules) Allow(caller string, roles []string, right Right, dataset string
 func (r *Rules) AllowAll(caller string, roles []string, right Right) bool {
 	for _, list := range [][]string{r.callers[caller], roles, r.callers[everyone]} {
 		for _, role := range list {
-			if slices.ContainsFunc(r.roles[role][right], func(p pattern) bool { return len(p) == 1 && p[0] == "**" }) {
+			if slices.ContainsFunc(r.roles[role][right], func(p descriptors.Pattern) bool { return len(p) == 1 && p[0] == "**" }) {
 				return true
 			}
 		}

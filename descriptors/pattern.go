@@ -1,19 +1,21 @@
-package permissions
+package descriptors
 
 import (
 	"errors"
 	"strings"
 )
 
-// pattern is one of names, by its segments.
-type pattern []string
+// Pattern is one of names, by its segments: * is any text within a segment, and ** as a segment is any number of segments, or
+// none. It is not modified.
+type Pattern []string
 
-// maxSegments is how many segments a pattern may have: those of a name, with ** between.
-const maxSegments = 17
+// maxPattern is how many segments a pattern may have: those of a name, with ** between.
+const maxPattern = 2*MaxSegments + 1
 
-func parsePattern(s string) (pattern, error) {
-	p := pattern(strings.Split(s, "/"))
-	if len(p) > maxSegments {
+// ParsePattern reads a pattern such as "sales/**". The error says what is wrong with it, and does not repeat it.
+func ParsePattern(s string) (Pattern, error) {
+	p := Pattern(strings.Split(s, "/"))
+	if len(p) > maxPattern {
 		return nil, errors.New("it has too many segments")
 	}
 	for i, segment := range p {
@@ -29,20 +31,23 @@ func parsePattern(s string) (pattern, error) {
 	return p, nil
 }
 
-// matches tells whether a name is one of the pattern's.
-func (p pattern) matches(name []string) bool {
+// String is the pattern as it is written.
+func (p Pattern) String() string { return strings.Join(p, "/") }
+
+// Matches tells whether a name, by its segments, is one of the pattern's.
+func (p Pattern) Matches(name []string) bool {
 	if len(p) == 0 {
 		return len(name) == 0
 	}
 	if p[0] == "**" {
 		for i := range len(name) + 1 {
-			if p[1:].matches(name[i:]) {
+			if p[1:].Matches(name[i:]) {
 				return true
 			}
 		}
 		return false
 	}
-	return len(name) > 0 && within(p[0], name[0]) && p[1:].matches(name[1:])
+	return len(name) > 0 && within(p[0], name[0]) && p[1:].Matches(name[1:])
 }
 
 // within tells whether a segment matches one of a pattern, in which * is any text: each text between two of them is looked for
