@@ -14,6 +14,11 @@ var (
 	// ErrLimit: the message is over one of [Limits]; the error names it.
 	ErrLimit = errors.New("Arrow IPC message over a limit")
 
+	// Of the limits, those that are each an ErrLimit of its own: Fields, Depth and MetadataBytes.
+	ErrFields   = errors.New("limit of fields")
+	ErrDepth    = errors.New("limit of nesting")
+	ErrMetadata = errors.New("limit of metadata")
+
 	// ErrUnsupported: the message may be valid Arrow but uses what this package does not handle, such as a type of a
 	// later format version, a big-endian schema or another codec.
 	ErrUnsupported = errors.New("unsupported Arrow IPC message")
@@ -35,3 +40,12 @@ func unsupported(format string, args ...any) error {
 func overLimit(allowed, got int, what string) error {
 	return fmt.Errorf("%w: %d %s; the limit is %d", ErrLimit, got, what, allowed)
 }
+
+// limited is an ErrLimit that is also one of a limit.
+type limited struct {
+	error
+	of error
+}
+
+func (l limited) Is(err error) bool { return err == l.of }
+func (l limited) Unwrap() error     { return l.error }

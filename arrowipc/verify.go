@@ -195,10 +195,10 @@ func (v *verifier) text(t *table, s *slot, end, n int) error {
 // enterField counts a field whose name has not been read yet.
 func (v *verifier) enterField() error {
 	if v.fields++; v.fields > v.lim.Fields {
-		return v.within(overLimit(v.lim.Fields, v.fields, "fields or more"))
+		return v.within(limited{overLimit(v.lim.Fields, v.fields, "fields or more"), ErrFields})
 	}
 	if len(v.path) == v.lim.Depth {
-		return v.within(overLimit(v.lim.Depth, len(v.path)+1, "levels of nested fields or more"))
+		return v.within(limited{overLimit(v.lim.Depth, len(v.path)+1, "levels of nested fields or more"), ErrDepth})
 	}
 	v.path = append(v.path, "")
 	return nil
@@ -222,7 +222,7 @@ func (v *verifier) spend(n int) error {
 
 func (v *verifier) spendMetadata(n int) error {
 	if v.metadata += n; v.metadata > v.lim.MetadataBytes {
-		return overLimit(v.lim.MetadataBytes, v.metadata, "bytes of custom metadata or more")
+		return limited{overLimit(v.lim.MetadataBytes, v.metadata, "bytes of custom metadata or more"), ErrMetadata}
 	}
 	return nil
 }

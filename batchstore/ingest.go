@@ -28,6 +28,8 @@ type IngestOptions struct {
 	// Defer keeps batches plain that would be encoded under Codec, to be encoded later (see [Store.Encode]), unless memory is
 	// short. Dictionaries are encoded at once.
 	Defer bool
+	// Kept is told of n more bytes of stored batches; an error fails the put with it. Workers call it. Nil: nobody is told.
+	Kept func(n int64) error
 	// Claim is what the put is charged to, a put's; it outlives the ingest. Nil: nobody's, and nothing waits for room.
 	Claim *Claim
 }
@@ -269,6 +271,7 @@ func (in *Ingest) submit(ctx context.Context, sources []*arrival) error {
 		}()
 		if g.batches, g.err = in.encode(g); g.err == nil {
 			in.staging.finished(g)
+			g.err = in.kept(g)
 		}
 	}
 	select {
@@ -282,6 +285,18 @@ func (in *Ingest) submit(ctx context.Context, sources []*arrival) error {
 		in.running.Done()
 		return context.Cause(ctx)
 	}
+}
+
+// kept tells of what a group has become.
+func (in *Ingest) kept(g *group) error {
+	if in.opts.Kept == nil {
+		return nil
+	}
+	n := int64(0)
+	for _, b := range g.batches {
+		n += b.StoredBytes()
+	}
+	return in.opts.Kept(n)
 }
 
 // fail notes that a group has failed.

@@ -28,6 +28,9 @@ type Options struct {
 	MaxLeases       int   // that run at once; default 100,000
 	MaxLeasedBytes  int64 // stored bytes that only leases keep, past which there are no new ones; default 1 GiB
 	MaxTransactions int   // that are open at once; default 10,000
+	MaxDatasets     int   // that puts may make; default: any number
+
+	Ledger Ledger // counts stored bytes, and bounds them; nil: nobody does
 
 	// MaxPutBytes bounds what is kept of committed puts that have an id, to answer them again: past it, the facts of new ones are
 	// kept without their columns. Default 64 MiB.
@@ -59,6 +62,9 @@ func (o Options) Validate() error {
 	if o.MaxTransactions < 0 {
 		errs = append(errs, fmt.Errorf("catalog: Options.MaxTransactions is %d; want none below 0", o.MaxTransactions))
 	}
+	if o.MaxDatasets < 0 {
+		errs = append(errs, fmt.Errorf("catalog: Options.MaxDatasets is %d; want none below 0", o.MaxDatasets))
+	}
 	if o.MaxPutBytes < 0 {
 		errs = append(errs, fmt.Errorf("catalog: Options.MaxPutBytes is %d; want none below 0", o.MaxPutBytes))
 	}
@@ -78,6 +84,8 @@ type Catalog struct {
 
 	maxLeases      int
 	maxLeasedBytes int64
+	maxDatasets    int    // 0: any number
+	ledger         Ledger // nil: none
 
 	mu       sync.RWMutex // guards datasets and what is reserved; never held while a generation is released or kept
 	datasets map[string]*Generation
@@ -100,6 +108,7 @@ func New(o Options) *Catalog {
 	rand.Read(id[:]) // never fails, by its documentation
 	c := &Catalog{
 		now: o.Now, instance: hex.EncodeToString(id[:]), datasets: map[string]*Generation{}, puts: newPutIDs(o.Now, cmp.Or(o.MaxPutBytes, keptPutBytes)), charges: o.Charge,
+		maxDatasets: o.MaxDatasets, ledger: o.Ledger,
 		keeper: o.Keeper, durable: o.Durable, reserved: map[string]chan struct{}{},
 		maxLeases:      cmp.Or(o.MaxLeases, DefaultMaxLeases),
 		maxLeasedBytes: cmp.Or(o.MaxLeasedBytes, DefaultMaxLeasedBytes),

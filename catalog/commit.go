@@ -45,6 +45,8 @@ type Put struct {
 	// commit.
 	Held   Holder
 	Charge func(n int64) (Charge, error)
+	// Share is what the put counts in the ledger: its commit, or the end of its staging, takes it over. Nil for none.
+	Share Share
 
 	c      *Catalog
 	name   string
@@ -55,6 +57,7 @@ type Put struct {
 	// Of one that is made of a transaction's puts: whether some of them declare an order, and what its commit is known as.
 	declared bool
 	what     string
+	shares   []Share // Share, or those of its parts
 
 	transaction *Transaction // nil: the put is committed by itself
 }
@@ -71,6 +74,11 @@ func (c *Catalog) Begin(name string, mode Mode, schema *arrowipc.Schema) (*Put, 
 	old := c.live(name)
 	if err := p.check(old, ErrSchemaMismatch); err != nil {
 		return nil, err
+	}
+	if old == nil {
+		if err := c.mayMake(name); err != nil {
+			return nil, err
+		}
 	}
 	if mode == Append && old != nil && old.Order != nil {
 		p.sorted = old.Order.SortedBy
@@ -139,11 +147,16 @@ func (p *Put) commit(ctx context.Context, batches []Batch, codec string, order *
 	if p.Claim != nil {
 		p.Claim.is(cmp.Or(p.what, sentText(p.mode, totals.rows, p.schema)))
 	}
+	if p.Share != nil {
+		p.shares = []Share{p.Share}
+	}
 	m := p.make(old, batches, codec, order, columns, totals)
 	g := m.g
+	err = m.fits()
 	had := p.Ordered || p.declared || p.mode == Append && old != nil && old.Order != nil
 	g.OrderDropped = had && g.Order == nil
 	switch g.Durable = durable; {
+	case err != nil:
 	case durable:
 		err = c.keep(p.name, func() error { return c.keeper.Keep(Kept{g, m.pinned, p.Claim.kept(g, c.now)}) })
 	case was != nil && was.Durable:
@@ -275,6 +288,7 @@ func (m *making) publish() {
 		pin(g.Batches, m.pinned)
 	}
 	c.install(g)
+	c.sized(g.Dataset, g.Stored, m.put.shares)
 }
 
 // install makes a generation its dataset's. The lock is held.

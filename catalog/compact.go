@@ -130,6 +130,7 @@ func (c *Catalog) relay(ctx context.Context, g *Generation, changes []Change, re
 		pin(in, true)
 	}
 	c.datasets[g.Dataset] = now
+	c.sized(g.Dataset, now.Stored, nil)
 	c.mu.Unlock()
 	for range moved {
 		old.Release()

@@ -75,6 +75,7 @@ func (c *Catalog) remove(name string) *Generation {
 		c.evictions.remove(name)
 		c.evictions.leave(g, g.Stored)
 		g.unpin()
+		c.sized(name, 0, nil)
 	}
 	return g
 }

@@ -54,6 +54,7 @@ type part struct {
 	ordered bool
 
 	held   Holder // as of Put
+	share  Share  // as of Put
 	charge Charge // of the part itself
 }
 
@@ -69,6 +70,9 @@ func (p *part) release() {
 func (p *part) taken() {
 	let(p.held)
 	p.charge.Release()
+	if p.share != nil {
+		p.share.Release()
+	}
 }
 
 // BeginTransaction opens a transaction that is aborted after so long. ErrExists for Create, which Commit checks again;
@@ -205,7 +209,7 @@ func (p *Put) Stage(ctx context.Context, batches []Batch, codec string, order *O
 	if len(t.parts) >= maxStaged {
 		return nil, fmt.Errorf("%w: the transaction has %d puts; commit it", ErrTooMany, len(t.parts))
 	}
-	t.parts = append(t.parts, part{id, p.schema, batches, codec, order, p.TTL, p.Pin, p.Durable, p.Ordered, held(p.Held), charge})
+	t.parts = append(t.parts, part{id, p.schema, batches, codec, order, p.TTL, p.Pin, p.Durable, p.Ordered, held(p.Held), p.Share, charge})
 	charge = nil
 	if p.Claim != nil {
 		p.Claim.is(sentText(p.mode, g.Rows, p.schema))

@@ -90,6 +90,9 @@ func (t *Transaction) publish(ctx context.Context, puts []part, what string) (*G
 			order = order.then(k.order)
 		}
 		p.declared = p.declared || k.ordered
+		if k.share != nil {
+			p.shares = append(p.shares, k.share)
+		}
 		if k.ttl != 0 {
 			p.TTL = k.ttl
 		}

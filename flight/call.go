@@ -76,9 +76,11 @@ func (s *Server) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo,
 	defer cancel()
 	defer func() { s.finish(ctx, c, info.FullMethod, err) }()
 	defer s.recover(info.FullMethod, &err)
-	if err = s.identify(ctx, c, info.FullMethod); err != nil {
+	leave, err := s.admit(ctx, c, info.FullMethod)
+	if err != nil {
 		return nil, toStatus(err)
 	}
+	defer leave()
 	resp, err = handler(ctx, req)
 	return resp, toStatus(err)
 }
@@ -93,13 +95,16 @@ func (s *Server) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerIn
 	defer s.recover(info.FullMethod, &err)
 	in := receivingOf(ctx)
 	wrapped := &callStream{ServerStream: ss, ctx: ctx, call: c, in: in, put: info.FullMethod == methodDoPut}
-	if err = s.identify(ctx, c, info.FullMethod); err != nil {
+	s.watch(wrapped, info.FullMethod, giveUp)
+	leave, err := s.admit(ctx, c, info.FullMethod)
+	if err != nil {
 		in.Limit(maxRequest, giveUp)
 		if wrapped.put {
 			drain(wrapped, maxStrange, s.opts.DrainTime)
 		}
 		return toStatus(err)
 	}
+	defer leave()
 	in.Limit(s.largest(info.FullMethod), giveUp)
 	return toStatus(handler(srv, wrapped))
 }

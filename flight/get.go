@@ -3,6 +3,7 @@ package flight
 import (
 	"context"
 	"encoding/json"
+	"errors"
 
 	arrowflight "github.com/apache/arrow-go/v18/arrow/flight"
 
@@ -48,6 +49,9 @@ func (s *Server) DoGet(t *arrowflight.Ticket, stream arrowflight.FlightService_D
 	defer func() {
 		if lease.end() && ctx.Err() != nil {
 			s.reclaimer.watch(lease)
+			if errors.Is(context.Cause(ctx), errIdle) {
+				s.linger(lease)
+			}
 		}
 	}()
 	if read.Schema != g.Schema {

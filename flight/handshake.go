@@ -11,6 +11,7 @@ import (
 
 	"github.com/flightcache/flightcache/flight/gather"
 	"github.com/flightcache/flightcache/flight/intake"
+	"github.com/flightcache/flightcache/flight/limits"
 	"github.com/flightcache/flightcache/flight/secure"
 )
 
@@ -25,7 +26,29 @@ type Listener struct {
 // listened is a connection of a listener.
 type listened struct {
 	net.Conn
-	of *Listener
+	of    *Listener
+	place *limits.Place // nil: none yet
+}
+
+// Close closes it where gRPC could make nothing of it.
+func (l *listened) Close() error {
+	if l.place != nil {
+		l.place.Leave()
+	}
+	return l.Conn.Close()
+}
+
+// placed is a connection that has a place until it is closed.
+type placed struct {
+	net.Conn
+	place *limits.Place
+}
+
+// Close closes the connection and leaves its place.
+func (p placed) Close() error {
+	err := p.Conn.Close()
+	p.place.Leave()
+	return err
 }
 
 // Accept gives the next connection, which knows its listener.
@@ -34,7 +57,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return listened{c, l}, nil
+	return &listened{Conn: c, of: l}, nil
 }
 
 // handshakes are gRPC's credentials: they make each connection a counted one, behind what encrypts it.
@@ -43,12 +66,21 @@ type handshakes struct{ s *Server }
 // ServerHandshake makes a connection of what a listener has accepted. What goes wrong is logged here, as gRPC tells nobody.
 func (h handshakes) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	from := &Listener{Name: raw.LocalAddr().String()}
-	if c, ok := raw.(listened); ok {
+	c, ok := raw.(*listened)
+	if ok {
 		raw, from = c.Conn, c.of
 	}
 	log := h.s.opts.Log.With(zap.String("address", from.Name), zap.Stringer("peer", raw.RemoteAddr()))
+	place, err := h.s.places.Enter(raw)
+	if err != nil {
+		h.s.strangers.tell(log, "a client was turned away", zap.Error(err))
+		return nil, nil, err
+	}
+	if ok {
+		c.place = place
+	}
 	if from.TLS == nil {
-		counted, info := h.count(raw, nil)
+		counted, info := h.count(raw, nil, place)
 		return &greeting{Conn: counted, tls: func() {
 			h.s.strangers.tell(log, "a client with TLS came to an address without; it must use grpc://, or the server grpc+tls://")
 		}}, info, nil
@@ -57,6 +89,7 @@ func (h handshakes) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInf
 	conn, err := from.TLS.Server(buffered)
 	if err != nil {
 		_ = buffered.Close()
+		place.Leave()
 		switch {
 		case errors.Is(err, secure.ErrPlaintext):
 			h.s.strangers.tell(log, "a client without TLS came to an address with TLS; it must use grpc+tls://")
@@ -70,12 +103,12 @@ func (h handshakes) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInf
 	counted, info := h.count(conn, credentials.TLSInfo{
 		State:          conn.ConnectionState(),
 		CommonAuthInfo: credentials.CommonAuthInfo{SecurityLevel: credentials.PrivacyAndIntegrity},
-	})
+	}, place)
 	return counted, info, nil
 }
 
-// count makes a counted connection.
-func (h handshakes) count(conn net.Conn, info credentials.AuthInfo) (net.Conn, credentials.AuthInfo) {
+// count makes a counted connection, which has the place until it is closed.
+func (h handshakes) count(conn net.Conn, info credentials.AuthInfo, place *limits.Place) (net.Conn, credentials.AuthInfo) {
 	var counted *intake.Conn
 	out := gather.New(conn, gather.Options{
 		Stays: h.s.store.Stays, Took: h.s.intake.Took,
@@ -85,7 +118,7 @@ func (h handshakes) count(conn net.Conn, info credentials.AuthInfo) (net.Conn, c
 	if info == nil {
 		info = plain{credentials.CommonAuthInfo{SecurityLevel: credentials.NoSecurity}}
 	}
-	return counted, countedInfo{info, counted, out}
+	return placed{counted, place}, countedInfo{info, counted, out, place}
 }
 
 // ClientHandshake is not for servers.

@@ -9,6 +9,7 @@ import (
 	"github.com/flightcache/flightcache/batchstore"
 	"github.com/flightcache/flightcache/flight/gather"
 	"github.com/flightcache/flightcache/flight/intake"
+	"github.com/flightcache/flightcache/flight/limits"
 )
 
 // A lease is what one stream has lent to the transport: references to stored memory that gRPC still reads from.
@@ -123,6 +124,7 @@ func (l *lease) rescue() {
 type connection struct {
 	intake *intake.Conn
 	out    *gather.Conn
+	place  *limits.Place
 
 	mu     sync.Mutex // before lease.mu
 	leases map[*lease]struct{}

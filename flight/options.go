@@ -14,6 +14,7 @@ import (
 	"github.com/flightcache/flightcache/descriptors"
 	"github.com/flightcache/flightcache/flight/identity"
 	"github.com/flightcache/flightcache/flight/intake"
+	"github.com/flightcache/flightcache/flight/limits"
 	"github.com/flightcache/flightcache/flight/permissions"
 )
 
@@ -44,6 +45,10 @@ type Options struct {
 	MessageWait time.Duration
 	// StallTime is how long nothing may come of a message that has begun; default 30 s.
 	StallTime time.Duration
+
+	Bounds Bounds // of what clients may have
+	// Quotas bound stored bytes; nil: nothing does. They are the catalogue's ledger too: see [LedgerOf].
+	Quotas *limits.Quotas
 
 	// LeaseTime is how long the generation that a FlightInfo counted stays readable, whatever becomes of its dataset;
 	// default 60 s. A negative one takes no leases.
@@ -117,6 +122,7 @@ func (o Options) withDefaults() Options {
 	if o.StallTime == 0 {
 		o.StallTime = DefaultStallTime
 	}
+	o.Bounds = o.Bounds.withDefaults()
 	if o.TicketKey == nil {
 		o.TicketKey = new([descriptors.KeyBytes]byte)
 		rand.Read(o.TicketKey[:]) // never fails, by its documentation
@@ -157,6 +163,9 @@ func (o Options) Validate() error {
 	}
 	if o.TransportBytes < 0 || o.StallTime < 0 {
 		errs = append(errs, errors.New("transport bytes and stall time: want no negative ones"))
+	}
+	if err := o.Bounds.Validate(); err != nil {
+		errs = append(errs, err)
 	}
 	if o.TransactionTime < 0 {
 		errs = append(errs, fmt.Errorf("transaction time %s: want none below 0", o.TransactionTime))

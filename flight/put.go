@@ -17,6 +17,7 @@ import (
 	"github.com/flightcache/flightcache/catalog"
 	"github.com/flightcache/flightcache/compress"
 	"github.com/flightcache/flightcache/descriptors"
+	"github.com/flightcache/flightcache/flight/limits"
 )
 
 // DoPut takes one stream of record batches as a new generation of the dataset that its descriptor names.
@@ -52,6 +53,7 @@ type put struct {
 	commit  *catalog.Put
 	ingest  *batchstore.Ingest
 	claim   *batchstore.Claim // of the memory that the put takes
+	share   *limits.Share     // of the quotas; nil: there are none, or the catalogue has it
 
 	transaction *catalog.Transaction // nil: none
 	named       *catalog.PutClaim    // of the put_id; nil: none
@@ -71,6 +73,7 @@ func (p *put) run(ctx context.Context) ([]byte, error) {
 	p.claim = p.server.store.PutClaim(ctx)
 	defer p.claim.End()
 	p.call.claim = p.claim
+	defer func() { p.share.Release() }()
 	defer func() {
 		if p.putting {
 			p.server.putting.add(p.call.dataset, -1)
@@ -132,9 +135,9 @@ func (p *put) message(ctx context.Context, in *incoming) error {
 		}
 		return nil
 	}
-	m, err := arrowipc.ReadMessage(in.header, p.server.store.Limits())
+	m, err := arrowipc.ReadMessage(in.header, p.server.opts.Bounds.schema())
 	if err != nil {
-		return err
+		return withOption(err)
 	}
 	switch {
 	case !p.known:
@@ -207,6 +210,8 @@ func (p *put) begin(in *incoming) error {
 	o.DecodeDictionaries = p.command.Dictionaries == descriptors.DictionariesDecode
 	p.server.putting.add(p.call.dataset, 1)
 	p.putting = true
+	p.beginShare()
+	o.Kept = p.share.Grow
 	if p.ingest, err = p.server.store.Ingest(p.schema, o); err != nil {
 		return err
 	}
@@ -221,6 +226,9 @@ func (p *put) begin(in *incoming) error {
 	p.commit.TTL, p.commit.Pin, p.commit.Durable = time.Duration(p.command.TTL)*time.Second, p.command.Pin, p.command.Durable
 	p.commit.Held, p.commit.Charge = asHolder(p.ingest.Held()), charging(p.claim.Charge)
 	p.commit.Ordered = p.command.SortedBy != nil
+	if p.share != nil {
+		p.commit.Share = p.share
+	}
 	return p.checkOrder()
 }
 

@@ -72,7 +72,11 @@ func (p *put) skip() error {
 func (p *put) publish(ctx context.Context, stored []catalog.Batch) ([]byte, error) {
 	p.commit.Claim = p.named
 	if p.transaction != nil {
-		return p.commit.Stage(ctx, stored, p.codec(), p.order(), p.command.PutID)
+		facts, err := p.commit.Stage(ctx, stored, p.codec(), p.order(), p.command.PutID)
+		if err == nil {
+			p.share = nil // it counts until the transaction ends
+		}
+		return facts, err
 	}
 	g, err := p.commit.Commit(ctx, stored, p.codec(), p.order())
 	if err != nil {

@@ -13,6 +13,9 @@ import (
 // methodDoPut is the call whose messages are as large as Options.MaxReceive; all others send commands.
 const methodDoPut = "/arrow.flight.protocol.FlightService/DoPut"
 
+// methodDoGet is the call that sends what readers may be slow to take.
+const methodDoGet = "/arrow.flight.protocol.FlightService/DoGet"
+
 // maxRequest is the largest message that any call but a put may send, in bytes: what gRPC takes where nobody says otherwise.
 const maxRequest = 4 << 20
 
@@ -31,25 +34,20 @@ type callStream struct {
 	call *call
 	in   *receiving
 	put  bool
+
+	awaiting, taking *watchdog // of the client's next message, and of its taking one; nil: it may take for ever
 }
 
 // Context is the call's context.
 func (s *callStream) Context() context.Context { return s.ctx }
 
-// SendMsg sends a message.
-func (s *callStream) SendMsg(m any) error {
-	err := s.ServerStream.SendMsg(m)
-	if err == nil && !s.put {
-		s.call.begins()
-	}
-	return err
-}
-
 // RecvMsg receives a message. What gRPC has to be asked for, since it is larger than the window, is asked for only with a
 // grant. Nothing here waits for a client longer than the stream's data may stand still; the error then is why the stream was
 // given up.
 func (s *callStream) RecvMsg(m any) error {
+	s.awaiting.arm()
 	n, err := s.in.Next(s.ctx)
+	s.awaiting.disarm()
 	switch {
 	case errors.Is(err, intake.ErrTooLarge) && s.put:
 		return fmt.Errorf("%w (option --max-message); send smaller batches", err)

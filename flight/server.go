@@ -16,6 +16,7 @@ import (
 	"github.com/flightcache/flightcache/catalog"
 	"github.com/flightcache/flightcache/descriptors"
 	"github.com/flightcache/flightcache/flight/intake"
+	"github.com/flightcache/flightcache/flight/limits"
 )
 
 // Server is the Flight service over one catalogue and one store. What it does not answer says Unimplemented.
@@ -29,6 +30,8 @@ type Server struct {
 	stats   counters
 	putting putting
 	intake  *intake.Meter
+	callers *limits.Callers
+	places  *limits.Connections
 	frames  *framePool
 	unaries map[string]bool // by full method name; before the server serves
 	health  *health.Server
@@ -68,6 +71,7 @@ func New(store *batchstore.Store, c *catalog.Catalog, o Options) (*Server, error
 		putting: putting{names: map[string]int{}}, intake: intake.New(o.intake(store.Stats().Budget)), unaries: map[string]bool{}, frames: &framePool{},
 		calls: newCallMetrics(), audit: audit{log: o.Audit, sparing: sparing{burst: denialsBurst, every: denialsEvery}},
 	}
+	s.callers, s.places = limits.NewCallers(o.Bounds.callers()), limits.NewConnections(max(o.Bounds.Connections, 0))
 	s.compactor, s.encoder = newCompactor(s), newEncoder(s)
 	store.Attach(datasets{s})
 	c.OnExpiry(s.stats.forget)
@@ -100,8 +104,11 @@ func (s *Server) GRPC(more ...grpc.ServerOption) *grpc.Server {
 	return g
 }
 
-// NotServing turns health to NOT_SERVING, for good: the server is about to stop.
-func (s *Server) NotServing() { s.health.Shutdown() }
+// NotServing turns health to NOT_SERVING, for good: the server is about to stop. Connections that are being made have a second more.
+func (s *Server) NotServing() {
+	s.health.Shutdown()
+	s.places.Hurry()
+}
 
 // Close ends what goes on in the background, and waits for it. It is called after the gRPC server has stopped and before
 // the catalogue and the store go; a second call does nothing.

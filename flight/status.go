@@ -18,6 +18,7 @@ import (
 	"github.com/flightcache/flightcache/descriptors"
 	"github.com/flightcache/flightcache/flight/identity"
 	"github.com/flightcache/flightcache/flight/intake"
+	"github.com/flightcache/flightcache/flight/limits"
 	"github.com/flightcache/flightcache/flight/plan"
 	"github.com/flightcache/flightcache/predicate"
 	"github.com/flightcache/flightcache/predicate/substrait"
@@ -85,6 +86,8 @@ var statusTable = []struct {
 	{intake.ErrTooLarge, codes.ResourceExhausted},
 	{intake.ErrFull, codes.ResourceExhausted},
 	{intake.ErrStalled, codes.DeadlineExceeded},
+	{errIdle, codes.DeadlineExceeded},
+	{limits.ErrLimit, codes.ResourceExhausted},
 	{batchstore.ErrTooLarge, codes.ResourceExhausted},
 	{batchstore.ErrNoSpace, codes.ResourceExhausted},
 	{batchstore.ErrFiles, codes.FailedPrecondition},

@@ -25,6 +25,7 @@ import (
 	"github.com/flightcache/flightcache/compress"
 	"github.com/flightcache/flightcache/descriptors"
 	"github.com/flightcache/flightcache/flight/identity"
+	"github.com/flightcache/flightcache/flight/limits"
 	"github.com/flightcache/flightcache/flight/plan"
 )
 
@@ -79,6 +80,9 @@ var wantCodes = map[string]struct {
 	"arrowipc.ErrMalformed":   {arrowipc.ErrMalformed, codes.InvalidArgument},
 	"arrowipc.ErrLimit":       {arrowipc.ErrLimit, codes.InvalidArgument},
 	"arrowipc.ErrUnsupported": {arrowipc.ErrUnsupported, codes.InvalidArgument},
+	"arrowipc.ErrFields":      {fmt.Errorf("%w: %w", arrowipc.ErrLimit, arrowipc.ErrFields), codes.InvalidArgument},
+	"arrowipc.ErrDepth":       {fmt.Errorf("%w: %w", arrowipc.ErrLimit, arrowipc.ErrDepth), codes.InvalidArgument},
+	"arrowipc.ErrMetadata":    {fmt.Errorf("%w: %w", arrowipc.ErrLimit, arrowipc.ErrMetadata), codes.InvalidArgument},
 	"arrowipc.ErrPick":        {arrowipc.ErrPick, codes.InvalidArgument},
 
 	"compress.ErrCorrupt":      {compress.ErrCorrupt, codes.DataLoss},
@@ -100,6 +104,8 @@ var wantCodes = map[string]struct {
 
 	"identity.ErrUnauthenticated": {identity.ErrUnauthenticated, codes.Unauthenticated},
 
+	"limits.ErrLimit":       {limits.ErrLimit, codes.ResourceExhausted},
+	"flight.errIdle":        {errIdle, codes.DeadlineExceeded},
 	"flight.errDenied":      {errDenied, codes.PermissionDenied},
 	"flight.errLayout":      {errLayout, codes.NotFound},
 	"flight.errNoLease":     {errNoLease, codes.InvalidArgument},
@@ -158,7 +164,7 @@ func hook(t *testing.T, f func(*Server) ([]byte, error)) {
 // No error of our packages is without a decision on its code.
 func TestEveryErrorIsInTheTable(t *testing.T) {
 	found := map[string]bool{}
-	for _, folder := range []string{"../catalog", "../catalog/journal", "../descriptors", "plan", "identity", "../batchstore", "../batchstore/arena", "../batchstore/segment", "../arrowipc", "../compress", "."} {
+	for _, folder := range []string{"../catalog", "../catalog/journal", "../descriptors", "plan", "identity", "limits", "../batchstore", "../batchstore/arena", "../batchstore/segment", "../arrowipc", "../compress", "."} {
 		name := path.Base(folder)
 		prefix := "Err"
 		if folder == "." {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/flightcache/flightcache/flight/gather"
 	"github.com/flightcache/flightcache/flight/intake"
+	"github.com/flightcache/flightcache/flight/limits"
 )
 
 // Sizes of the transport, chosen by measurement (see ARCHITECTURE.md). A stream's
@@ -22,12 +23,6 @@ import (
 const (
 	streamWindow     = 768 << 10
 	connectionWindow = 64 << 20
-)
-
-// Bounds of what one connection may ask for at once, and of the headers of one call, in bytes.
-const (
-	maxStreams     = 10_000
-	maxCallHeaders = 64 << 10
 )
 
 // pingInterval is the least time between the pings of a client that keeps its connection alive by them. Clients are promised a
@@ -50,8 +45,8 @@ func (s *Server) transportOptions() []grpc.ServerOption {
 		grpc.WriteBufferSize(0), // and gathers what is written
 		grpc.InitialWindowSize(streamWindow),
 		grpc.InitialConnWindowSize(connectionWindow),
-		grpc.MaxConcurrentStreams(maxStreams),
-		grpc.MaxHeaderListSize(maxCallHeaders),
+		grpc.MaxConcurrentStreams(uint32(s.opts.Bounds.Streams)),
+		grpc.MaxHeaderListSize(uint32(s.opts.Bounds.HeaderBytes)),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: pingInterval, PermitWithoutStream: true}),
 		// No connection is closed for its age: that would cut reads that take long.
 	}
@@ -60,14 +55,17 @@ func (s *Server) transportOptions() []grpc.ServerOption {
 // countedInfo is how a connection's context finds the counted connection: it is all of a handshake that gRPC hands on.
 type countedInfo struct {
 	credentials.AuthInfo
-	conn *intake.Conn
-	out  *gather.Conn
+	conn  *intake.Conn
+	out   *gather.Conn
+	place *limits.Place
 }
 
 // receiving is what is known of one call's data on its way in.
 type receiving struct {
 	*intake.Stream
-	left sync.WaitGroup // receives that were left behind when their stream was given up
+	left   sync.WaitGroup // receives that were left behind when their stream was given up
+	cancel func()         // ends the context by which gRPC waits for the call's client; nil: of calls that need it not
+	timer  *time.Timer    // until a unary call's request must have come; nil: for ever, or of another call
 }
 
 type receivingKey struct{}
@@ -78,11 +76,17 @@ func receivingOf(ctx context.Context) *receiving { return ctx.Value(receivingKey
 // arrives is called by a connection's reader for each call, before it reads on: the stream that was opened last is the call's.
 func (s *Server) arrives(ctx context.Context, info *tap.Info) (context.Context, error) {
 	r := &receiving{Stream: connectionOf(ctx).intake.Opened()}
-	if s.unaries[info.FullMethodName] {
+	switch {
+	case s.unaries[info.FullMethodName]:
 		// gRPC reads the request before any of our code runs. All that ends that is the context's end.
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithCancel(ctx)
 		r.Limit(maxRequest, func(error) { cancel() })
+		if idle := s.opts.Bounds.PutIdle; idle > 0 {
+			r.timer = time.AfterFunc(idle, cancel)
+		}
+	case info.FullMethodName == methodDoGet:
+		ctx, r.cancel = context.WithCancel(ctx)
 	}
 	return context.WithValue(ctx, receivingKey{}, r), nil
 }
@@ -95,7 +99,8 @@ func (t connectionTracker) TagConn(ctx context.Context, _ *stats.ConnTagInfo) co
 	c := &connection{leases: map[*lease]struct{}{}}
 	if p, ok := peer.FromContext(ctx); ok {
 		if info, ok := p.AuthInfo.(countedInfo); ok {
-			c.intake, c.out = info.conn, info.out
+			c.intake, c.out, c.place = info.conn, info.out, info.place
+			info.place.Ready()
 		}
 	}
 	return context.WithValue(ctx, connectionKey{}, c)
@@ -119,8 +124,15 @@ func (connectionTracker) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) contex
 func (connectionTracker) HandleRPC(ctx context.Context, s stats.RPCStats) {
 	switch s := s.(type) {
 	case *stats.InPayload:
-		receivingOf(ctx).Took(int64(s.WireLength))
+		r := receivingOf(ctx)
+		r.Took(int64(s.WireLength))
+		if r.timer != nil {
+			r.timer.Stop()
+		}
 	case *stats.End:
+		if t := receivingOf(ctx).timer; t != nil {
+			t.Stop()
+		}
 		// The stream has ended, and so do they. The server waits for this, and closes what they use after it.
 		receivingOf(ctx).left.Wait()
 	}

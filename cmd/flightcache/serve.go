@@ -29,6 +29,7 @@ type serveCmd struct {
 
 	authFlags
 	seenFlags
+	limitFlags
 
 	ReadyFile  string        `help:"Write the process id and the addresses here, as JSON, once the server serves." type:"path" placeholder:"PATH"`
 	HTTP       string        `name:"http" help:"Address for /metrics (Prometheus), /healthz and /readyz over HTTP, or off. Port 0 picks one." default:"127.0.0.1:8816" placeholder:"HOST:PORT"`
@@ -79,7 +80,7 @@ func (c *serveCmd) Validate() error {
 	if c.Memory > 0 && c.MaxMessage > c.Memory {
 		errs = append(errs, fmt.Errorf("--max-message %d: want at most --memory, %d", c.MaxMessage, c.Memory))
 	}
-	return errors.Join(append(errs, c.checkListen(), c.validateAuth(), c.storeOptions().Validate(), c.flightOptions(nil).Validate())...)
+	return errors.Join(append(errs, c.checkListen(), c.validateAuth(), c.validateLimits(), c.storeOptions().Validate(), c.flightOptions(nil).Validate())...)
 }
 
 // eviction is the kind that was asked for, or the default.
@@ -112,8 +113,8 @@ func (c *serveCmd) storeOptions() batchstore.Options {
 
 // catalogOptions leave leases a quarter of the memory for what only they keep, and put_ids a small part of it, which is not
 // charged. The keeper may be nil.
-func (c *serveCmd) catalogOptions(store *batchstore.Store, keeper *flight.Durable) catalog.Options {
-	o := catalog.Options{MaxLeasedBytes: int64(c.Memory / 4), Charge: flight.ChargeTo(store)}
+func (c *serveCmd) catalogOptions(s *stores, keeper *flight.Durable) catalog.Options {
+	o := catalog.Options{MaxLeasedBytes: int64(c.Memory / 4), Charge: flight.ChargeTo(s.store), Ledger: flight.LedgerOf(s.quotas), MaxDatasets: c.MaxDatasets}
 	if c.Memory > 0 {
 		o.MaxPutBytes = min(max(int64(c.Memory/64), 1<<20), 64<<20)
 	}
@@ -127,7 +128,7 @@ func (c *serveCmd) flightOptions(log *zap.Logger) flight.Options {
 	codec, _ := compress.ParseCodec(c.Codec) // kong's enum lets none but codecs through
 	return flight.Options{
 		Codec: codec, Encode: descriptors.Encode(c.Encode), Wire: flight.Wire(c.Wire), MaxReceive: int(c.MaxMessage), MessageWait: orNone(c.PutWait), LeaseTime: orNone(c.Lease),
-		Eviction: c.eviction(), Compact: flight.Compaction(c.Compact), Log: log,
+		Eviction: c.eviction(), Compact: flight.Compaction(c.Compact), Log: log, Bounds: c.bounds(),
 	}
 }
 
@@ -156,6 +157,7 @@ func (c *serveCmd) Run(e *env) (err error) {
 		return err
 	}
 	defer web.close()
+	c.withinFiles(log)
 	data, err := c.openStores(log)
 	if err != nil {
 		return err
@@ -168,7 +170,7 @@ func (c *serveCmd) Run(e *env) (err error) {
 	defer who.close()
 	options := c.flightOptions(log)
 	options.Identity, options.Permissions, options.Audit = who.identity, who.permissions, audit
-	options.Tracer = tracer
+	options.Tracer, options.Quotas = tracer, data.quotas
 	service, err := flight.New(data.store, data.names, options)
 	if err != nil {
 		return errors.Join(err, data.close())

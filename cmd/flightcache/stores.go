@@ -8,6 +8,7 @@ import (
 	"github.com/flightcache/flightcache/batchstore"
 	"github.com/flightcache/flightcache/catalog"
 	"github.com/flightcache/flightcache/flight"
+	"github.com/flightcache/flightcache/flight/limits"
 )
 
 // stores are where a server keeps its data: in memory, and in its data folder if it has one.
@@ -16,6 +17,7 @@ type stores struct {
 	store   *batchstore.Store
 	durable *flight.Durable // nil: as dir
 	names   *catalog.Catalog
+	quotas  *limits.Quotas // nil: none
 }
 
 // openStores opens them, with the datasets of the last run that are durable. What was opened before an error is closed.
@@ -26,6 +28,7 @@ func (c *serveCmd) openStores(log *zap.Logger) (s *stores, err error) {
 			err = errors.Join(err, s.close())
 		}
 	}()
+	s.quotas = c.quotas()
 	o := c.storeOptions()
 	o.Report = func(err error) { log.Warn("files", zap.Error(err)) }
 	if c.DataDir != "" {
@@ -37,13 +40,13 @@ func (c *serveCmd) openStores(log *zap.Logger) (s *stores, err error) {
 		return s, err
 	}
 	if s.dir == nil {
-		s.names = catalog.New(c.catalogOptions(s.store, nil))
+		s.names = catalog.New(c.catalogOptions(s, nil))
 		return s, nil
 	}
 	if s.durable, err = flight.OpenDurable(s.store, s.dir.catalog(), log); err != nil {
 		return s, err
 	}
-	s.names = catalog.New(c.catalogOptions(s.store, s.durable))
+	s.names = catalog.New(c.catalogOptions(s, s.durable))
 	return s, s.durable.Restore(s.names)
 }
 

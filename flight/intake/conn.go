@@ -3,6 +3,7 @@ package intake
 import (
 	"net"
 	"sync"
+	"sync/atomic"
 )
 
 // Conn is a connection whose frames are counted. It is a net.Conn for an HTTP/2 server that reads from it without a buffer of
@@ -18,7 +19,8 @@ type Conn struct {
 	padded  bool    // the length of the padding is still to come
 	last    bool    // the frame ends the stream's data
 
-	writing frames // of the writer
+	writing frames       // of the writer
+	sent    atomic.Int64 // data frames that were written
 
 	settings settings
 
@@ -135,6 +137,9 @@ func (c *Conn) Write(p []byte) (int, error) {
 	for rest := p; len(rest) > 0; {
 		var began bool
 		rest, _, began = c.writing.next(rest)
+		if began && c.writing.kind == frameData {
+			c.sent.Add(1)
+		}
 		switch f := &c.writing; {
 		case !began:
 		case f.kind == frameRSTStream || f.kind <= frameHeaders && f.flags&flagEndStream != 0:
@@ -145,6 +150,9 @@ func (c *Conn) Write(p []byte) (int, error) {
 	}
 	return c.Conn.Write(p)
 }
+
+// Sent is how many frames of data the server has written.
+func (c *Conn) Sent() int64 { return c.sent.Load() }
 
 // end forgets a stream that one side has ended: the server keeps nothing of it any more.
 func (c *Conn) end(id uint32) {

@@ -1,0 +1,97 @@
+package flight
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.uber.org/zap"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/status"
+)
+
+// errIdle: a client has done nothing for too long.
+var errIdle = errors.New("the client stands still")
+
+// watchdog ends a call of which one step takes too long. Nil watches nothing.
+type watchdog struct {
+	timer *time.Timer
+	after time.Duration
+}
+
+func newWatchdog(after time.Duration, bark func()) *watchdog {
+	if after <= 0 {
+		return nil
+	}
+	w := &watchdog{time.AfterFunc(after, bark), after}
+	w.timer.Stop()
+	return w
+}
+
+// arm begins a step, and disarm ends it.
+func (w *watchdog) arm() {
+	if w != nil {
+		w.timer.Reset(w.after)
+	}
+}
+
+func (w *watchdog) disarm() {
+	if w != nil {
+		w.timer.Stop()
+	}
+}
+
+// watch has a stream end where its client stands still: that sends nothing, or takes nothing of a read.
+func (s *Server) watch(stream *callStream, method string, giveUp context.CancelCauseFunc) {
+	stream.awaiting = newWatchdog(s.opts.Bounds.PutIdle, func() {
+		giveUp(fmt.Errorf("%w: nothing came for %s (option --put-idle)", errIdle, s.opts.Bounds.PutIdle))
+	})
+	if method == methodDoGet {
+		stream.taking = newWatchdog(s.opts.Bounds.GetIdle, func() {
+			err := fmt.Errorf("%w: it has not taken a message for %s (option --get-idle)", errIdle, s.opts.Bounds.GetIdle)
+			giveUp(err)
+			// What sends waits within gRPC, which ends it with the stream's context, and would then tell the client no more than
+			// that. So the status is written first: the last that the client gets, if it goes on.
+			if t, ok := grpc.ServerTransportStreamFromContext(stream.ctx).(interface{ WriteStatus(*status.Status) error }); ok {
+				_ = t.WriteStatus(status.Convert(toStatus(err))) // it fails for a stream that is gone
+			}
+			stream.in.cancel()
+		})
+	}
+}
+
+// SendMsg sends a message. It waits while the client does not take what was sent before.
+func (s *callStream) SendMsg(m any) error {
+	s.taking.arm()
+	err := s.ServerStream.SendMsg(m)
+	s.taking.disarm()
+	if err == nil && !s.put {
+		s.call.begins()
+	}
+	if err != nil {
+		if cause := context.Cause(s.ctx); errors.Is(cause, errIdle) {
+			return cause
+		}
+	}
+	return err
+}
+
+// lingerTime is the most that a connection is left alone which holds what was sent by a read that was given up.
+const lingerTime = 30 * time.Second
+
+// linger closes a connection that sends nothing any more, and holds what a read that was given up has lent it: the status of the
+// read waits behind that. While other calls go on over the connection it stays.
+func (s *Server) linger(l *lease) {
+	before := l.conn.intake.Sent()
+	time.AfterFunc(min(lingerTime, s.opts.Bounds.GetIdle), func() {
+		switch {
+		case l.idle():
+		case l.conn.intake.Sent() != before:
+			s.linger(l)
+		default:
+			s.opts.Log.Info("closed a connection that takes nothing any more", zap.Stringer("peer", l.conn.out.RemoteAddr()))
+			_ = l.conn.out.Close()
+		}
+	})
+}
