@@ -131,6 +131,10 @@ churn: build $(VENV)/.ready ## ten minutes of everything at once under 512 MiB, 
 	$(VENVPY) integration/churn.py $(CHURNFLAGS) --eviction drop
 	$(VENVPY) integration/churn.py $(CHURNFLAGS) --eviction spill
 
+.PHONY: hostile
+hostile: build build-wire $(VENV)/.ready ## a minute of noise, 10,000 connections, stalled clients: what a client that behaves sees
+	FLIGHTCACHE_NOISE_SECONDS=60 $(VENVPY) -m pytest -q -rP integration/tests/test_hostile.py
+
 .PHONY: integration
 integration: build build-trap build-wire build-certificates build-clients $(PROBES) $(VENV)/.ready ## the built server against real clients
 	$(GO) test $(TESTFLAGS) -count=1 ./integration/...

@@ -37,6 +37,34 @@ def cancel(address: str, tickets: list[bytes], count: int, seed: int) -> dict[st
     return json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
 
 
+class Background:
+    """A command of ``bin/wire`` that goes on until its input ends, which ``end`` brings about."""
+
+    def __init__(self, *arguments: str) -> None:
+        self.process = subprocess.Popen([_WIRE, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def report(self) -> dict[str, Any]:
+        """The next line that it prints. It is waited for."""
+        return json.loads(self.process.stdout.readline())
+
+    def end(self) -> dict[str, Any]:
+        """Ends it, and gives its last line."""
+        out, _ = self.process.communicate()
+        assert self.process.returncode == 0
+        return json.loads(out)
+
+
+def probe(address: str) -> Background:
+    """A client that behaves: it puts, asks and reads again and again."""
+    return Background("probe", "--address", address)
+
+
+def hostile(address: str, kind: str, count: int, ticket: bytes = b"", seed: int = 0) -> Background:
+    """``count`` clients that do not. Its first report comes when all have begun."""
+    flags = ["--address", address, "--kind", kind, "--count", str(count), "--seed", str(seed)]
+    return Background("hostile", *flags, "--ticket", ticket.decode())
+
+
 def message(
     header: bytes = b"", body: bytes = b"", path: list[str] | None = None, command: bytes | None = None
 ) -> dict[str, Any]:

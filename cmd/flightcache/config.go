@@ -21,23 +21,30 @@ const maxConfigBytes = 1 << 20
 // errUnknownKey is the error of a config file whose key names no flag.
 var errUnknownKey = errors.New("unknown key")
 
-// BeforeResolve makes the file that --config (or FLIGHTCACHE_CONFIG) names a source of flags that were given neither on
-// the command line nor in the environment. Kong calls it once the command line and the environment were read.
-func (c *cli) BeforeResolve(kctx *kong.Context) error {
+// BeforeReset makes the file that --config (or FLIGHTCACHE_CONFIG) names a source of flags that were given neither on
+// the command line nor in the environment, and reports all values that cannot be taken. Kong calls it once the command line
+// was read, and before the environment is.
+func (c *cli) BeforeReset(kctx *kong.Context) error {
 	var path string
 	for _, flag := range kctx.Model.Flags {
 		if flag.Name == "config" {
-			path, _ = kctx.FlagValue(flag).(string)
+			if path, _ = kctx.FlagValue(flag).(string); path == "" {
+				value, _ := valueOf(flag, nil)
+				path, _ = value.(string)
+			}
 		}
 	}
-	if path == "" {
-		return nil
+	var values configValues
+	var err error
+	if path != "" {
+		values, err = loadConfig(path, flagNames(kctx.Model.Node))
 	}
-	values, err := loadConfig(path, flagNames(kctx.Model.Node))
-	if err != nil {
+	if err := errors.Join(err, checkValues(kctx, values)); err != nil {
 		return err
 	}
-	kctx.AddResolver(values)
+	if path != "" {
+		kctx.AddResolver(values)
+	}
 	return nil
 }
 

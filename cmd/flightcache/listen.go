@@ -93,6 +93,20 @@ func (c *serveCmd) exposed(a address) error {
 	return nil
 }
 
+// warnOfStrangers says in the log what --insecure has opened.
+func (c *serveCmd) warnOfStrangers(log *zap.Logger) {
+	safe := *c
+	safe.Insecure = false
+	for _, uri := range c.Listen {
+		if a, err := parseListen(uri); err == nil && safe.exposed(a) != nil {
+			log.Warn("--insecure: whoever reaches this address may read and write everything, or read what is sent", zap.String("address", a.uri))
+		}
+	}
+	if err := checkHTTP(c.HTTP, c.Pprof, false); err != nil {
+		log.Warn("--insecure: whoever reaches this address may read the figures", zap.String("http", c.HTTP))
+	}
+}
+
 // checkListen reports, all at once, what is wrong with the addresses.
 func (c *serveCmd) checkListen() error {
 	var errs []error
@@ -133,31 +147,20 @@ func isLoopback(host string) bool {
 	return ip != nil && ip.IsLoopback()
 }
 
-// listen opens all addresses, or none. The caller closes them with closeAll.
-func (c *serveCmd) listen(log *zap.Logger) (out []*flight.Listener, err error) {
-	defer func() {
-		if err != nil {
-			closeAll(out)
-		}
-	}()
-	for _, uri := range c.Listen {
+// listen opens the addresses of the listeners, which stay the caller's. The error has all that cannot be opened.
+func (c *serveCmd) listen(listeners []*flight.Listener) error {
+	var errs []error
+	for i, uri := range c.Listen {
 		a, err := parseListen(uri)
-		if err != nil {
-			return out, err
-		}
-		l := &flight.Listener{}
-		if a.tls {
-			if l.TLS, err = c.openTLS(a, log); err != nil {
-				return out, fmt.Errorf("--listen %s: %w", uri, err)
+		l := listeners[i]
+		if err == nil {
+			if l.Listener, err = a.open(); err == nil {
+				l.Name = a.name(l.Listener)
 			}
 		}
-		out = append(out, l)
-		if l.Listener, err = a.open(); err != nil {
-			return out, err
-		}
-		l.Name = a.name(l.Listener)
+		errs = append(errs, err)
 	}
-	return out, nil
+	return errors.Join(errs...)
 }
 
 // closeAll closes listeners, which may be closed already, and lets go of their files.

@@ -158,16 +158,17 @@ func (c *serveCmd) Run(e *env) (err error) {
 	}
 	defer web.close()
 	c.withinFiles(log)
+	who, listeners, err := c.openAll(log)
+	if err != nil {
+		return err
+	}
+	defer who.close()
+	defer closeAll(listeners)
 	data, err := c.openStores(log)
 	if err != nil {
 		return err
 	}
 	log.Info(c.restartLine())
-	who, err := c.openAuth(log)
-	if err != nil {
-		return errors.Join(err, data.close())
-	}
-	defer who.close()
 	options := c.flightOptions(log)
 	options.Identity, options.Permissions, options.Audit = who.identity, who.permissions, audit
 	options.Tracer, options.Quotas = tracer, data.quotas
@@ -186,11 +187,9 @@ func (c *serveCmd) Run(e *env) (err error) {
 	if err := c.load(e.ctx, data, log); err != nil {
 		return err
 	}
-	listeners, err := c.listen(log)
-	if err != nil {
+	if err := c.listen(listeners); err != nil {
 		return err
 	}
-	defer closeAll(listeners)
 	failed := make(chan error, len(listeners))
 	for _, l := range listeners {
 		go func() { failed <- server.Serve(l) }()
@@ -199,6 +198,7 @@ func (c *serveCmd) Run(e *env) (err error) {
 	if err := c.ready(listeners, web); err != nil {
 		return err
 	}
+	c.warnOfStrangers(log)
 	for _, l := range listeners {
 		log.Info("serving", zap.String("address", l.Name), zap.String("version", readVersions().Version))
 	}

@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-var errUsage = errors.New("usage: wire get|put|cancel [flags]")
+var errUsage = errors.New("usage: wire get|put|cancel|probe|hostile [flags]")
 
 // outcome is how a call ended, as the client saw it.
 type outcome struct {
@@ -42,6 +42,10 @@ func run(arguments []string) (any, error) {
 		return put(arguments[1:], os.Stdin)
 	case "cancel":
 		return cancel(arguments[1:])
+	case "probe":
+		return probe(arguments[1:], os.Stdin)
+	case "hostile":
+		return hostile(arguments[1:])
 	default:
 		return nil, errUsage
 	}
