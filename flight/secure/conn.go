@@ -25,7 +25,7 @@ type Conn struct {
 // Server shakes hands over a connection, with what the files say now. The connection stays the caller's if it fails. An error
 // is [ErrPlaintext] where the client does not speak TLS at all, or [ErrNoCertificate].
 func (f *Files) Server(raw net.Conn) (*Conn, error) {
-	out := &records{Conn: raw}
+	out := newRecords(raw)
 	c := tls.Server(out, f.Get().config)
 	if err := c.Handshake(); err != nil {
 		var header tls.RecordHeaderError
@@ -72,13 +72,22 @@ func (c *Conn) ReadsFromMemory() {}
 const most = 512 << 10
 
 // records is a connection whose writes may be collected. A reader's own, as an alert, go out behind what was collected before.
+// One writes to the connection at a time, and holds no lock then: the others wait until it is done.
 type records struct {
 	net.Conn
 
 	mu         sync.Mutex
+	written    sync.Cond // sending was true and is not any more
+	sending    bool      // somebody writes to the connection
 	collecting bool
 	waiting    []byte
-	memory     *[]byte // that what waits lies in
+	memory     *[]byte // that what waits lies in; nil: nothing waits
+}
+
+func newRecords(c net.Conn) *records {
+	r := &records{Conn: c}
+	r.written.L = &r.mu
+	return r
 }
 
 var memories = sync.Pool{New: func() any { b := make([]byte, 0, most+32<<10); return &b }}
@@ -93,41 +102,56 @@ func (r *records) collect() {
 // send sends what was collected.
 func (r *records) send() error {
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	r.collecting = false
-	return r.flush()
+	return r.unlockAndWrite(nil)
 }
 
-func (r *records) flush() error {
-	if r.memory == nil {
-		return nil
+// unlockAndWrite writes what waits and then p. The lock is held before, and not after.
+func (r *records) unlockAndWrite(p []byte) (err error) {
+	for r.sending {
+		r.written.Wait()
 	}
-	_, err := r.Conn.Write(r.waiting)
-	memories.Put(r.memory)
-	r.memory, r.waiting = nil, nil
+	waiting, memory := r.waiting, r.memory
+	r.waiting, r.memory = nil, nil
+	r.sending = true
+	r.mu.Unlock()
+	if memory != nil {
+		_, err = r.Conn.Write(waiting)
+		memories.Put(memory)
+	}
+	if err == nil && len(p) > 0 {
+		_, err = r.Conn.Write(p)
+	}
+	r.mu.Lock()
+	r.sending = false
+	r.written.Broadcast()
+	r.mu.Unlock()
 	return err
 }
 
 // Write sends or keeps p.
-func (r *records) Write(p []byte) (int, error) {
+func (r *records) Write(p []byte) (n int, err error) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	if !r.collecting {
-		if err := r.flush(); err != nil {
-			return 0, err
-		}
-		return r.Conn.Write(p)
+	switch {
+	case !r.collecting:
+		err = r.unlockAndWrite(p)
+	case r.keep(p):
+		err = r.unlockAndWrite(nil)
+	default:
+		r.mu.Unlock()
 	}
+	if err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// keep collects p, and tells whether enough has come. The lock is held.
+func (r *records) keep(p []byte) (enough bool) {
 	if r.memory == nil {
 		r.memory = memories.Get().(*[]byte)
 		r.waiting = (*r.memory)[:0]
 	}
 	r.waiting = append(r.waiting, p...)
-	if len(r.waiting) < most {
-		return len(p), nil
-	}
-	if err := r.flush(); err != nil {
-		return 0, err
-	}
-	return len(p), nil
+	return len(r.waiting) >= most
 }

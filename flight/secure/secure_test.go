@@ -287,3 +287,56 @@ func TestRecordsGoTogether(t *testing.T) {
 		t.Errorf("%d writes of %d bytes", n, len(sent))
 	}
 }
+
+// gated is a connection that writes only when it may.
+type gated struct {
+	net.Conn
+	began, may chan struct{}
+	mu         sync.Mutex
+	all        bytes.Buffer
+}
+
+func (g *gated) Write(p []byte) (int, error) {
+	g.began <- struct{}{}
+	<-g.may
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.all.Write(p)
+}
+
+// While one writes to the connection nothing is locked: others may collect, and what they write comes behind it.
+func TestRecordsAreNotLockedWhileTheyAreSent(t *testing.T) {
+	g := &gated{began: make(chan struct{}, 10), may: make(chan struct{}, 10)}
+	r := newRecords(g)
+	write := func(s string) {
+		if _, err := r.Write([]byte(s)); err != nil {
+			t.Error(err)
+		}
+	}
+	r.collect()
+	write("a")
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if err := r.send(); err != nil {
+			t.Error(err)
+		}
+	})
+	<-g.began
+	r.collect() // would wait for the lock
+	write("b")
+	wg.Go(func() {
+		if err := r.send(); err != nil {
+			t.Error(err)
+		}
+	})
+	g.may <- struct{}{}
+	<-g.began
+	wg.Go(func() { write("c") }) // a reader's alert
+	g.may <- struct{}{}
+	<-g.began
+	g.may <- struct{}{}
+	wg.Wait()
+	if got := g.all.String(); got != "abc" {
+		t.Errorf("sent %q", got)
+	}
+}
