@@ -34,6 +34,8 @@ type Bounds struct {
 	// PutIdle is how long a call may wait for its client's next message, default 5 minutes; GetIdle is how long a reader may
 	// take for one message, default an hour. Negative: for ever.
 	PutIdle, GetIdle time.Duration
+
+	linger time.Duration // see Server.linger; default lingerTime, or GetIdle where that is less
 }
 
 // Defaults of [Bounds].
@@ -58,6 +60,7 @@ func (b Bounds) withDefaults() Bounds {
 	b.MetadataBytes = cmp.Or(b.MetadataBytes, arrowipc.DefaultMetadataBytes)
 	b.PutIdle = cmp.Or(b.PutIdle, DefaultPutIdle)
 	b.GetIdle = cmp.Or(b.GetIdle, DefaultGetIdle)
+	b.linger = cmp.Or(b.linger, min(lingerTime, b.GetIdle))
 	return b
 }
 

@@ -95,7 +95,7 @@ func (s *Server) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerIn
 	defer s.recover(info.FullMethod, &err)
 	in := receivingOf(ctx)
 	wrapped := &callStream{ServerStream: ss, ctx: ctx, call: c, in: in, put: info.FullMethod == methodDoPut}
-	s.watch(wrapped, info.FullMethod, giveUp)
+	s.watch(wrapped, giveUp)
 	leave, err := s.admit(ctx, c, info.FullMethod)
 	if err != nil {
 		in.Limit(maxRequest, giveUp)

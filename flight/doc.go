@@ -18,6 +18,7 @@
 //   - Every error has one gRPC code, by the table in status.go. No input ends the process: handlers recover.
 //   - A durable generation has its batches and its record on the disk before it is published, and a start that fails removes
 //     nothing.
+//   - A client that stands still keeps a call no longer than [Bounds] say, and more than they say of anything no client has.
 //   - No lock is held across Send, Recv or the disk's work.
 //
 // # Concurrency

@@ -42,23 +42,21 @@ func (w *watchdog) disarm() {
 	}
 }
 
-// watch has a stream end where its client stands still: that sends nothing, or takes nothing of a read.
-func (s *Server) watch(stream *callStream, method string, giveUp context.CancelCauseFunc) {
+// watch has a stream end where its client stands still: it sends nothing, or does not take what is sent to it.
+func (s *Server) watch(stream *callStream, giveUp context.CancelCauseFunc) {
 	stream.awaiting = newWatchdog(s.opts.Bounds.PutIdle, func() {
 		giveUp(fmt.Errorf("%w: nothing came for %s (option --put-idle)", errIdle, s.opts.Bounds.PutIdle))
 	})
-	if method == methodDoGet {
-		stream.taking = newWatchdog(s.opts.Bounds.GetIdle, func() {
-			err := fmt.Errorf("%w: it has not taken a message for %s (option --get-idle)", errIdle, s.opts.Bounds.GetIdle)
-			giveUp(err)
-			// What sends waits within gRPC, which ends it with the stream's context, and would then tell the client no more than
-			// that. So the status is written first: the last that the client gets, if it goes on.
-			if t, ok := grpc.ServerTransportStreamFromContext(stream.ctx).(interface{ WriteStatus(*status.Status) error }); ok {
-				_ = t.WriteStatus(status.Convert(toStatus(err))) // it fails for a stream that is gone
-			}
-			stream.in.cancel()
-		})
-	}
+	stream.taking = newWatchdog(s.opts.Bounds.GetIdle, func() {
+		err := fmt.Errorf("%w: it has not taken a message for %s (option --get-idle)", errIdle, s.opts.Bounds.GetIdle)
+		giveUp(err)
+		// What sends waits within gRPC, which ends it with the stream's context, and would then tell the client no more than
+		// that. So the status is written first: the last that the client gets, if it goes on.
+		if t, ok := grpc.ServerTransportStreamFromContext(stream.ctx).(interface{ WriteStatus(*status.Status) error }); ok {
+			_ = t.WriteStatus(status.Convert(toStatus(err))) // it fails for a stream that is gone
+		}
+		stream.in.cancel()
+	})
 }
 
 // SendMsg sends a message. It waits while the client does not take what was sent before.
@@ -84,7 +82,7 @@ const lingerTime = 30 * time.Second
 // read waits behind that. While other calls go on over the connection it stays.
 func (s *Server) linger(l *lease) {
 	before := l.conn.intake.Sent()
-	time.AfterFunc(min(lingerTime, s.opts.Bounds.GetIdle), func() {
+	time.AfterFunc(s.opts.Bounds.linger, func() {
 		switch {
 		case l.idle():
 		case l.conn.intake.Sent() != before:

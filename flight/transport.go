@@ -64,7 +64,7 @@ type countedInfo struct {
 type receiving struct {
 	*intake.Stream
 	left   sync.WaitGroup // receives that were left behind when their stream was given up
-	cancel func()         // ends the context by which gRPC waits for the call's client; nil: of calls that need it not
+	cancel func()         // ends the context by which gRPC waits for the client of a streaming call; nil: of a unary one
 	timer  *time.Timer    // until a unary call's request must have come; nil: for ever, or of another call
 }
 
@@ -85,7 +85,7 @@ func (s *Server) arrives(ctx context.Context, info *tap.Info) (context.Context, 
 		if idle := s.opts.Bounds.PutIdle; idle > 0 {
 			r.timer = time.AfterFunc(idle, cancel)
 		}
-	case info.FullMethodName == methodDoGet:
+	default:
 		ctx, r.cancel = context.WithCancel(ctx)
 	}
 	return context.WithValue(ctx, receivingKey{}, r), nil
