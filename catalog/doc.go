@@ -31,7 +31,7 @@
 //
 // A [Catalog] is safe for concurrent use, and so is a [Transaction]. No lock is held while a batch is released, and nothing
 // that can block happens under one. They are taken in the order transaction, datasets, leases, deadlines; that of
-// the order of use is taken last.
+// the order of use, and the [Ledger]'s, are taken last.
 //
 // While a Keeper is at work on a dataset, its name is reserved: commits, drops and pins of that dataset wait, with the context
 // of their callers, eviction and expiry pass it over, readers see what was there before. So does a transaction while its

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// ErrLimit: something is over a limit. The error names the limit and its option.
+// ErrLimit says that something is over a limit. The error names the limit and its option.
 var ErrLimit = errors.New("over a limit")
 
 // over is an ErrLimit of an option, with what to do.
