@@ -31,6 +31,7 @@ func TestGetsAndPutsOfOneCaller(t *testing.T) {
 	_, err := read(f.context(), other, "d")
 	wantStatus(t, err, codes.ResourceExhausted, "address 127.0.0.1 has 2 gets running", "(option --max-gets)")
 
+	before := f.received.Load()
 	put, err := f.client.DoPut(ctx)
 	if err != nil {
 		t.Fatal(err)
@@ -38,7 +39,7 @@ func TestGetsAndPutsOfOneCaller(t *testing.T) {
 	if err := put.Send(&arrowflight.FlightData{FlightDescriptor: byPath("new")}); err != nil {
 		t.Fatal(err)
 	}
-	f.eventually("the put has begun", func() bool { return f.received.Load() > 0 })
+	f.eventually("the put has begun", func() bool { return f.received.Load() > before })
 	_, err = sendTo(f.context(), other, described(byPath("e"), messagesOf(t, noise(10))))
 	wantStatus(t, err, codes.ResourceExhausted, "address 127.0.0.1 has 1 puts running", "(option --max-puts)")
 	if _, err := f.client.GetFlightInfo(f.context(), byPath("d")); err != nil {
