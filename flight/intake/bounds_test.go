@@ -371,3 +371,46 @@ func TestTinyFrames(t *testing.T) {
 		t.Errorf("%v, with %d bytes", k.err(), m.held.Load())
 	}
 }
+
+// Who sends a byte now and then keeps no grant that others wait for; who sends as much as may be asked does, and so does anybody for
+// whom nobody waits.
+func TestTooSlowInTheWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := New(Options{Window: 64 * kib, Stall: 30 * time.Second, Wait: time.Hour})
+		for name, tc := range map[string]struct {
+			each  int // bytes that come in half a second
+			waits bool
+			gone  bool
+		}{
+			"a byte":            {1, true, true},
+			"half of the least": {LeastRate / 4, true, true},
+			"the least":         {LeastRate / 2, true, false},
+			"nobody waits":      {1, false, false},
+		} {
+			clients, streams, ends := halves(t, m, 2, 64<<20)
+			if err := streams[0].Grant(context.Background(), 64<<20); err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithCancel(context.Background())
+			if tc.waits {
+				go streams[1].Grant(ctx, 64<<20)
+			}
+			for range 40 {
+				time.Sleep(500 * time.Millisecond)
+				clients[0].data(1, make([]byte, tc.each))
+			}
+			if err := ends[0].err(); (err != nil) != tc.gone || err != nil && !errors.Is(err, ErrStalled) {
+				t.Errorf("%s: %v", name, err)
+			}
+			if err := ends[0].err(); tc.gone && (err == nil || !strings.Contains(err.Error(), "fast enough while others wait")) {
+				t.Errorf("%s: %v", name, err)
+			}
+			cancel()
+			for _, c := range clients {
+				c.conn.Close()
+			}
+			synctest.Wait()
+		}
+		time.Sleep(time.Minute)
+	})
+}

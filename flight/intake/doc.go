@@ -16,7 +16,8 @@
 // it, which is when gRPC opens the window for all of it. Grants are given in two lanes, one for messages of up to
 // [SmallMessage], so that large ones never keep the common ones waiting. What streams hold without a grant is bounded too:
 // over that bound the stream that stands still the longest is given up, or the youngest. A message of which nothing more
-// comes is given up after [Options] Stall, sooner where others wait for its grant. A connection is never held back as a
+// comes is given up after [Options] Stall, sooner where others wait for its grant, and then also one that comes by less than
+// [LeastRate]. A connection is never held back as a
 // whole: pings and cancels always come through.
 //
 // # Invariants

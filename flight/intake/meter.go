@@ -16,7 +16,7 @@ var (
 	ErrTooLarge = errors.New("message too large")
 	// ErrFull: unfinished messages hold all of the memory that they may hold together.
 	ErrFull = errors.New("too much is being received at once")
-	// ErrStalled: nothing more came of a message that had begun.
+	// ErrStalled: nothing more came of a message that had begun, or too little where others wait.
 	ErrStalled = errors.New("the rest of a message did not come")
 )
 
@@ -32,13 +32,17 @@ type Options struct {
 	// Wait is the longest that a message waits for its grant; default 10 s, negative: it never waits.
 	Wait time.Duration
 	// Stall is how long nothing may come of a message that has begun; default 30 s. Where other messages wait for the grant
-	// that it has, it is a fifteenth of that.
+	// that it has, it is a fifteenth of that, and from then on [LeastRate] must have come of it.
 	Stall time.Duration
 }
 
 // SmallMessage is the largest message that is granted in the lane of small ones, in bytes: what stock clients take, and a
 // little more.
 const SmallMessage = 5 << 20
+
+// LeastRate is how much must come of a granted message in a second, in bytes, since its grant, where others wait for one. Else a few
+// clients that send a byte a second would keep all grants.
+const LeastRate = 256 << 10
 
 func (o Options) withDefaults() Options {
 	o.Bytes = cmp.Or(o.Bytes, 64<<20)

@@ -24,10 +24,11 @@ func (m *Meter) sweep() {
 	small, large := m.pressed(1), m.pressed(SmallMessage+1)
 	unfinished := false
 	type stalled struct {
-		s     *Stream
-		after int64
+		s   *Stream
+		why error
 	}
 	var still []stalled
+	tick := m.opts.Stall / ticks
 	m.each(func(s *Stream) {
 		// Where a message is complete, the handler is behind and not the client.
 		if !s.coming.begun() || s.complete > 0 {
@@ -37,16 +38,24 @@ func (m *Meter) sweep() {
 		if s.grant == 0 && s.bytes >= m.alone() {
 			return // the client has sent what it may
 		}
-		most := int64(ticks)
+		if s.failed || s.fail == nil {
+			return
+		}
+		most, least := int64(ticks), int64(0)
 		if s.grant > SmallMessage && large || s.grant > 0 && s.grant <= SmallMessage && small {
 			most = pressedTicks
+			least = int64(float64(now-s.granted-pressedTicks) * tick.Seconds() * LeastRate)
 		}
-		if now-s.moved > most && !s.failed && s.fail != nil {
-			still = append(still, stalled{s, most})
+		switch {
+		case now-s.moved > most:
+			still = append(still, stalled{s, fmt.Errorf("%w for %s; send it again", ErrStalled, time.Duration(most)*tick)})
+		case s.bytes < least:
+			still = append(still, stalled{s, fmt.Errorf("%w fast enough while others wait: %d bytes of %d in %s; send it again, or in smaller messages",
+				ErrStalled, s.bytes, s.coming.length, time.Duration(now-s.granted)*tick)})
 		}
 	})
 	for _, x := range still {
-		x.s.giveUp(fmt.Errorf("%w for %s; send it again", ErrStalled, time.Duration(x.after)*m.opts.Stall/ticks))
+		x.s.giveUp(x.why)
 	}
 	m.watched.Store(false)
 	if unfinished {
