@@ -67,6 +67,9 @@ func (c *Claim) Lend(n int) ([]byte, Owner, error) {
 	return block.B, newResident(block), nil
 }
 
+// Bytes is what the claim's blocks take, in bytes. It may be called at any time, by any goroutine.
+func (c *Claim) Bytes() int64 { return c.account.Bytes() }
+
 // Wait calls f, which waits for what other puts have to give back first, though it is not of the store's memory. The budget
 // takes the put for one that waits for memory meanwhile, and ends f's context with the reason if the put has to fail for
 // others.

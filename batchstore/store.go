@@ -110,6 +110,9 @@ func Free(b *arena.Block) {
 	}
 }
 
+// Short tells whether memory is short: somebody waits for some, or less than a quarter of the budget is free.
+func (s *Store) Short() bool { return s.budget.short() }
+
 // Stays tells whether bytes lie in the store's memory: they stay as they are until their owner is released. It must not be
 // called after Close.
 func (s *Store) Stays(p []byte) bool { return s.arena.Contains(p) }

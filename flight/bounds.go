@@ -32,10 +32,11 @@ type Bounds struct {
 	Fields, Depth, MetadataBytes int
 
 	// PutIdle is how long a call may wait for its client's next message, default 5 minutes; GetIdle is how long a reader may
-	// take for one message, default an hour. Negative: for ever.
+	// take for one message, default an hour, and half a minute where memory is short that the read holds. Negative: for ever.
 	PutIdle, GetIdle time.Duration
 
-	linger time.Duration // see Server.linger; default lingerTime, or GetIdle where that is less
+	pressed time.Duration // GetIdle of a read that holds memory while it is short; default pressedIdle
+	linger  time.Duration // see Server.linger; default lingerTime, or GetIdle where that is less
 }
 
 // Defaults of [Bounds].
@@ -60,6 +61,7 @@ func (b Bounds) withDefaults() Bounds {
 	b.MetadataBytes = cmp.Or(b.MetadataBytes, arrowipc.DefaultMetadataBytes)
 	b.PutIdle = cmp.Or(b.PutIdle, DefaultPutIdle)
 	b.GetIdle = cmp.Or(b.GetIdle, DefaultGetIdle)
+	b.pressed = cmp.Or(b.pressed, pressedIdle)
 	b.linger = cmp.Or(b.linger, min(lingerTime, b.GetIdle))
 	return b
 }

@@ -197,6 +197,35 @@ func TestReadsThatStandStill(t *testing.T) {
 	}
 }
 
+// A read that holds memory goes much sooner where that is short; one that sends what is stored holds none, and stays.
+func TestReadsThatHoldShortMemory(t *testing.T) {
+	for way, ticket := range ways {
+		t.Run(way, func(t *testing.T) {
+			f := start(t, bounded(Bounds{pressed: 100 * time.Millisecond, linger: 100 * time.Millisecond}), func(s *setup) { s.store.Memory = 64 << 20 })
+			bigPut(f)
+			charged := f.charged()
+			f.put(byPath("filler"), noise(repeat(int((52<<20-charged)/8/10_000), 10_000)...))
+			if !f.store.Short() {
+				t.Fatal("memory is not short")
+			}
+			charged = f.charged()
+			stalled(f, f.context(), arrowflight.NewFlightServiceClient(f.dial()), ticket)
+			if way == "stored" {
+				f.blocked()
+				time.Sleep(300 * time.Millisecond)
+				if f.timeouts() != 0 {
+					t.Error("a read that holds nothing was ended")
+				}
+				return
+			}
+			f.eventually("the read is ended, and all has come back", func() bool { return f.timeouts() == 1 && f.charged() == charged })
+			if n := len(f.logs.FilterField(zap.String("code", codes.DeadlineExceeded.String())).FilterMessage("call").All()); n != 1 {
+				t.Errorf("%d lines", n)
+			}
+		})
+	}
+}
+
 // Who takes up what was sent gets the reason behind it, and its connection is as before.
 func TestReadsThatAreTakenUpAgain(t *testing.T) {
 	for way, ticket := range ways {

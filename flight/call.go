@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -38,6 +39,15 @@ type call struct {
 	denied string           // what the caller may not do; "": nothing of that kind
 
 	claim *batchstore.Claim // of a put, whose waits the store is told of; nil: none
+	read  atomic.Pointer[batchstore.Claim]
+}
+
+// holds is how much memory a read has that is its own, in bytes. It may be called by any goroutine.
+func (c *call) holds() int64 {
+	if read := c.read.Load(); read != nil {
+		return read.Bytes()
+	}
+	return 0
 }
 
 type callKey struct{}
@@ -106,8 +116,17 @@ func (s *Server) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerIn
 	}
 	defer leave()
 	in.Limit(s.largest(info.FullMethod), giveUp)
+	if open(info.FullMethod) {
+		defer context.AfterFunc(s.serving, func() { time.AfterFunc(farewell, func() { giveUp(errStopping) }) })()
+	}
 	return toStatus(handler(srv, wrapped))
 }
+
+// farewell is how long who watches the server's health has to hear that it stops. Such calls last for ever otherwise, and are not what a
+// server waits for.
+const farewell = 100 * time.Millisecond
+
+var errStopping = status.Error(codes.Unavailable, "the server is stopping")
 
 // deadlineMargin is the most of a call's time that its handler does not get.
 const deadlineMargin = 100 * time.Millisecond
@@ -175,6 +194,6 @@ func (s *Server) finish(ctx context.Context, c *call, method string, err error) 
 	case codes.Internal, codes.DataLoss, codes.Unknown:
 		s.opts.Log.Error("call", fields...)
 	default:
-		s.opts.Log.Warn("call", fields...)
+		s.refused.Warn("call", fields...)
 	}
 }

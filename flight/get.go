@@ -45,6 +45,7 @@ func (s *Server) DoGet(t *arrowflight.Ticket, stream arrowflight.FlightService_D
 	}
 	o.Claim = s.store.ReadClaim(ctx)
 	defer o.Claim.End()
+	c.read.Store(o.Claim)
 	lease := connectionOf(ctx).newLease()
 	defer func() {
 		if lease.end() && ctx.Err() != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -14,17 +15,27 @@ import (
 // errIdle: a client has done nothing for too long.
 var errIdle = errors.New("the client stands still")
 
-// watchdog ends a call of which one step takes too long. Nil watches nothing.
+// pressedIdle is how long a reader may take nothing while memory is short and its read holds some: decoded batches that wait for
+// nobody are not to keep others from reading and putting for as long as --get-idle.
+const pressedIdle = 30 * time.Second
+
+// watchdog looks at a call of which one step takes long. Nil watches nothing.
 type watchdog struct {
 	timer *time.Timer
 	after time.Duration
+	since atomic.Int64 // when the step began, by the time since the process did; 0: there is none
 }
+
+var epoch = time.Now()
+
+// pressedBytes is how much a read must hold to be in the way, in bytes: more than headers of messages.
+const pressedBytes = 64 << 10
 
 func newWatchdog(after time.Duration, bark func()) *watchdog {
 	if after <= 0 {
 		return nil
 	}
-	w := &watchdog{time.AfterFunc(after, bark), after}
+	w := &watchdog{timer: time.AfterFunc(after, bark), after: after}
 	w.timer.Stop()
 	return w
 }
@@ -32,12 +43,31 @@ func newWatchdog(after time.Duration, bark func()) *watchdog {
 // arm begins a step, and disarm ends it.
 func (w *watchdog) arm() {
 	if w != nil {
+		w.since.Store(int64(time.Since(epoch)))
 		w.timer.Reset(w.after)
+	}
+}
+
+// stood is how long the step takes by now; 0: there is none.
+func (w *watchdog) stood() time.Duration {
+	since := w.since.Load()
+	if since == 0 {
+		return 0
+	}
+	return time.Since(epoch) - time.Duration(since)
+}
+
+// again looks at the same step once more, later.
+func (w *watchdog) again() {
+	w.timer.Reset(w.after)
+	if w.since.Load() == 0 { // it has ended meanwhile
+		w.timer.Stop()
 	}
 }
 
 func (w *watchdog) disarm() {
 	if w != nil {
+		w.since.Store(0)
 		w.timer.Stop()
 	}
 }
@@ -47,8 +77,21 @@ func (s *Server) watch(stream *callStream, giveUp context.CancelCauseFunc) {
 	stream.awaiting = newWatchdog(s.opts.Bounds.PutIdle, func() {
 		giveUp(fmt.Errorf("%w: nothing came for %s (option --put-idle)", errIdle, s.opts.Bounds.PutIdle))
 	})
-	stream.taking = newWatchdog(s.opts.Bounds.GetIdle, func() {
-		err := fmt.Errorf("%w: it has not taken a message for %s (option --get-idle)", errIdle, s.opts.Bounds.GetIdle)
+	idle := s.opts.Bounds.GetIdle
+	stream.taking = newWatchdog(min(idle, s.opts.Bounds.pressed), func() {
+		var err error
+		switch stood, holds := stream.taking.stood(), stream.call.holds(); {
+		case stood == 0:
+			return
+		case stood >= idle:
+			err = fmt.Errorf("%w: it has not taken a message for %s (option --get-idle)", errIdle, idle)
+		case holds >= pressedBytes && s.store.Short():
+			err = fmt.Errorf("%w: it has not taken a message for %s, and its read holds %d bytes of memory, which is short (option --memory); "+
+				"read again, and more at once, or without having it decoded", errIdle, stood.Round(time.Millisecond), holds)
+		default:
+			stream.taking.again()
+			return
+		}
 		giveUp(err)
 		// What sends waits within gRPC, which ends it with the stream's context, and would then tell the client no more than
 		// that. So the status is written first: the last that the client gets, if it goes on.

@@ -19,10 +19,17 @@ const methodDoGet = "/arrow.flight.protocol.FlightService/DoGet"
 // maxRequest is the largest message that any call but a put may send, in bytes: what gRPC takes where nobody says otherwise.
 const maxRequest = 4 << 20
 
+// maxHello is the largest message of calls that anyone may make, in bytes. It is so small that nothing is granted for it: grants are for
+// those who may put.
+const maxHello = 64 << 10
+
 // largest is the largest message that a streaming call may send.
 func (s *Server) largest(method string) int64 {
-	if method == methodDoPut {
+	switch {
+	case method == methodDoPut:
 		return int64(s.opts.MaxReceive) + framingRoom
+	case open(method), method == methodHandshake:
+		return maxHello
 	}
 	return maxRequest
 }

@@ -1,11 +1,15 @@
 package flight
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	arrowflight "github.com/apache/arrow-go/v18/arrow/flight"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/experimental"
 	"google.golang.org/grpc/health"
@@ -35,6 +39,10 @@ type Server struct {
 	frames  *framePool
 	unaries map[string]bool // by full method name; before the server serves
 	health  *health.Server
+	refused *zap.Logger // of calls that clients got refused; of very many at once it logs a part
+
+	serving context.Context // until the server is about to stop
+	stop    context.CancelFunc
 	// strangers tells of clients that do not get as far as a call.
 	strangers sparing
 	calls     *callMetrics
@@ -71,6 +79,10 @@ func New(store *batchstore.Store, c *catalog.Catalog, o Options) (*Server, error
 		putting: putting{names: map[string]int{}}, intake: intake.New(o.intake(store.Stats().Budget)), unaries: map[string]bool{}, frames: &framePool{},
 		calls: newCallMetrics(), audit: audit{log: o.Audit, sparing: sparing{burst: denialsBurst, every: denialsEvery}},
 	}
+	s.serving, s.stop = context.WithCancel(context.Background())
+	s.refused = o.Log.WithOptions(zap.WrapCore(func(c zapcore.Core) zapcore.Core {
+		return zapcore.NewSamplerWithOptions(c, time.Second, refusedBurst, refusedEvery)
+	}))
 	s.callers, s.places = limits.NewCallers(o.Bounds.callers()), limits.NewConnections(max(o.Bounds.Connections, 0))
 	s.compactor, s.encoder = newCompactor(s), newEncoder(s)
 	store.Attach(datasets{s})
@@ -78,6 +90,12 @@ func New(store *batchstore.Store, c *catalog.Catalog, o Options) (*Server, error
 	s.encoder.lookAtAll()
 	return s, nil
 }
+
+// Of calls that are refused each has a line in the log, up to refusedBurst a second; of those beyond, one of refusedEvery has.
+const (
+	refusedBurst = 200
+	refusedEvery = 1000
+)
 
 // GRPC makes the gRPC server of this service, with health and reflection, ready to Serve. It is called once. Further options,
 // such as interceptors, are added to its own; credentials are given by [Options].
@@ -107,12 +125,14 @@ func (s *Server) GRPC(more ...grpc.ServerOption) *grpc.Server {
 // NotServing turns health to NOT_SERVING, for good: the server is about to stop. Connections that are being made have a second more.
 func (s *Server) NotServing() {
 	s.health.Shutdown()
+	s.stop()
 	s.places.Hurry()
 }
 
 // Close ends what goes on in the background, and waits for it. It is called after the gRPC server has stopped and before
 // the catalogue and the store go; a second call does nothing.
 func (s *Server) Close() {
+	s.stop()
 	s.reclaimer.close()
 	s.encoder.close()
 	s.compactor.close()
