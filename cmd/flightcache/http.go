@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	dto "github.com/prometheus/client_model/go"
 	"go.uber.org/zap"
+	"golang.org/x/net/netutil"
 )
 
 // httpOff is the value of --http that serves nothing.
@@ -57,6 +58,9 @@ type watch struct {
 	closed    bool         // guarded by it
 }
 
+// maxWatchers is how many connections there may be: they are not to take the descriptors of those that carry data.
+const maxWatchers = 100
+
 // maxProfile is how long a profile may take. All other pages are written within the time of a scrape.
 const (
 	maxProfile = 5 * time.Minute
@@ -92,7 +96,7 @@ func openHTTP(address string, profiles bool, log *zap.Logger) (*watch, error) {
 		}
 	}
 	go func() {
-		if err := w.server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		if err := w.server.Serve(netutil.LimitListener(l, maxWatchers)); !errors.Is(err, http.ErrServerClosed) {
 			log.Error("metrics and health are not served any more", zap.Error(err))
 		}
 	}()
