@@ -2,6 +2,7 @@ package flight
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"strings"
@@ -126,7 +127,8 @@ func (s *Server) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerIn
 // server waits for.
 const farewell = 100 * time.Millisecond
 
-var errStopping = status.Error(codes.Unavailable, "the server is stopping")
+// errStopping: a call that would last for ever meets a server that is about to stop.
+var errStopping = errors.New("the server is stopping")
 
 // deadlineMargin is the most of a call's time that its handler does not get.
 const deadlineMargin = 100 * time.Millisecond

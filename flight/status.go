@@ -87,6 +87,7 @@ var statusTable = []struct {
 	{intake.ErrFull, codes.ResourceExhausted},
 	{intake.ErrStalled, codes.DeadlineExceeded},
 	{errIdle, codes.DeadlineExceeded},
+	{errStopping, codes.Unavailable},
 	{limits.ErrLimit, codes.ResourceExhausted},
 	{batchstore.ErrTooLarge, codes.ResourceExhausted},
 	{batchstore.ErrNoSpace, codes.ResourceExhausted},

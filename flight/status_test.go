@@ -106,6 +106,7 @@ var wantCodes = map[string]struct {
 
 	"limits.ErrLimit":       {limits.ErrLimit, codes.ResourceExhausted},
 	"flight.errIdle":        {errIdle, codes.DeadlineExceeded},
+	"flight.errStopping":    {errStopping, codes.Unavailable},
 	"flight.errDenied":      {errDenied, codes.PermissionDenied},
 	"flight.errLayout":      {errLayout, codes.NotFound},
 	"flight.errNoLease":     {errNoLease, codes.InvalidArgument},
