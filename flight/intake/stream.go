@@ -21,6 +21,7 @@ type Stream struct {
 	ended    bool    // one side has ended the stream
 	grant    int64   // bytes of the message that was granted; 0: none was
 	granted  int64   // the meter's tick of the grant
+	had      int64   // bytes, at the grant
 	most     int64   // the largest message that is taken; 0: any
 	fail     func(error)
 	failed   bool
@@ -216,7 +217,7 @@ func (s *Stream) Grant(ctx context.Context, n int64) error {
 	s.conn.mu.Lock()
 	defer s.conn.mu.Unlock()
 	s.moved = m.tick.Load() // its time begins now
-	s.grant, s.granted = n, s.moved
+	s.grant, s.granted, s.had = n, s.moved, s.bytes
 	m.loose.Add(-s.loose)
 	s.loose = 0
 	if s.ended {

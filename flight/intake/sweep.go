@@ -49,9 +49,9 @@ func (m *Meter) sweep() {
 		switch {
 		case now-s.moved > most:
 			still = append(still, stalled{s, fmt.Errorf("%w for %s; send it again", ErrStalled, time.Duration(most)*tick)})
-		case s.bytes < least:
-			still = append(still, stalled{s, fmt.Errorf("%w fast enough while others wait: %d bytes of %d in %s; send it again, or in smaller messages",
-				ErrStalled, s.bytes, s.coming.length, time.Duration(now-s.granted)*tick)})
+		case s.bytes-s.had < least:
+			still = append(still, stalled{s, fmt.Errorf("%w fast enough while others wait: %d bytes in %s; send it again, or in smaller messages",
+				ErrStalled, s.bytes-s.had, time.Duration(now-s.granted)*tick)})
 		}
 	})
 	for _, x := range still {
