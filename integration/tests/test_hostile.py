@@ -176,7 +176,10 @@ def test_sigterm_amid_a_stalled_read_a_put_and_silent_connections(tmp_path: Path
         assert readers.report()["open"] == writers.report()["open"] == 10
         assert wiretool.probe(server.address).end()["failed"] is None
         wait(lambda: client.stats()["in_flight_bytes"] > 0)
-        assert server.stop() == 1  # within service.STOP_SECONDS, or it fails
+        begin = time.monotonic()
+        assert server.stop() == 1
+        # The drain time, and for ending what is left then far more than that takes.
+        assert 2 <= time.monotonic() - begin < 12
         readers.end(), writers.end()
         for connection in silent:
             connection.close()
