@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net"
 	"testing"
 
 	"golang.org/x/net/http2"
@@ -47,22 +48,27 @@ func (w *writer) data(stream uint32, ends bool, pieces ...[]byte) {
 }
 
 // stall makes a connection of which nothing is sent until it is told to: all that is written meanwhile waits together.
-func stall(t *testing.T, network string, o Options) (c *Conn, frames *http2.Framer, goOn func()) {
+func stall(t *testing.T, network string, o Options) (c *Conn, far net.Conn, goOn func()) {
 	t.Helper()
 	near, far := connect(t, network)
 	c = New(near, o)
 	c.sending = true
-	frames = http2.NewFramer(nil, far)
-	frames.SetMaxReadFrameSize(maxFrame)
 	t.Cleanup(func() {
 		c.Close()
 		go func() { _, _ = io.Copy(io.Discard, far) }()
 		ended(t, c)
 	})
-	return c, frames, func() {
+	return c, far, func() {
 		senders.Add(1)
 		go c.send()
 	}
+}
+
+// reader reads frames of any size.
+func reader(far net.Conn) *http2.Framer {
+	frames := http2.NewFramer(nil, far)
+	frames.SetMaxReadFrameSize(maxFrame)
+	return frames
 }
 
 // next reads a frame as a line of text.
@@ -129,11 +135,12 @@ func TestFramesThatFollowEachOther(t *testing.T) {
 	} {
 		for _, network := range networks {
 			t.Run(tc.name+"/"+network, func(t *testing.T) {
-				c, frames, goOn := stall(t, network, Options{FrameLimit: func() int { return tc.limit }})
+				c, far, goOn := stall(t, network, Options{FrameLimit: func() int { return tc.limit }})
 				w := newWriter(t, c)
 				tc.write(w)
 				_ = w.whole.WriteGoAway(0, 0, nil)
 				goOn()
+				frames := reader(far)
 				for i, want := range append(tc.want, "GOAWAY 0 8 false") {
 					if got := next(t, frames); got != want {
 						t.Fatalf("frame %d is %s, want %s", i, got, want)
@@ -182,10 +189,7 @@ func TestWhatIsNoFrame(t *testing.T) {
 		"nothing":          {nil, {}, data, nil, []byte("abc")},
 		"a payload at one": {data, []byte("abc")},
 	} {
-		c, _, goOn := stall(t, "tcp", Options{FrameLimit: func() int { return maxFrame }})
-		near, far := connect(t, "tcp")
-		c.Conn.Close()
-		c.Conn = near
+		c, far, goOn := stall(t, "tcp", Options{FrameLimit: func() int { return maxFrame }})
 		for _, p := range writes {
 			if n, err := c.Write(p); n != len(p) || err != nil {
 				t.Fatal(n, err)
@@ -225,8 +229,7 @@ func TestStreamsStayWhole(t *testing.T) {
 			joined := 0
 			go func() {
 				read <- func() error {
-					frames := http2.NewFramer(nil, far)
-					frames.SetMaxReadFrameSize(maxFrame)
+					frames := reader(far)
 					longest := 0
 					for {
 						f, err := frames.ReadFrame()
