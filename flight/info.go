@@ -184,8 +184,9 @@ func (s *Server) ListFlights(c *arrowflight.Criteria, stream arrowflight.FlightS
 		}
 	}()
 	caller := client(stream.Context(), s.readOptions(stream.Context(), &descriptors.ReadCommand{})) // the same for all
+	of := callOf(stream.Context())
 	for _, g := range flights {
-		if !s.allows(callOf(stream.Context()), permissions.Read, g.Dataset) {
+		if !s.allows(of, permissions.Read, g.Dataset) {
 			continue
 		}
 		r, err := plan.New(g, &descriptors.ReadCommand{Dataset: descriptors.Name(g.Dataset)}, caller)
