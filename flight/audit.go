@@ -2,7 +2,6 @@ package flight
 
 import (
 	"context"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -43,7 +42,7 @@ func (c *call) event(method string) (name string, told bool) {
 	case c.action != "":
 		return c.action, denied
 	}
-	return method[strings.LastIndexByte(method, '/')+1:], denied
+	return shortName(method), denied
 }
 
 // tell writes the line of a call that has ended, if it has one. The message is the error's.

@@ -153,6 +153,9 @@ func (s *Server) recover(method string, err *error) {
 	}
 }
 
+// shortName is a method's name without its service's.
+func shortName(method string) string { return method[strings.LastIndexByte(method, '/')+1:] }
+
 func (s *Server) finish(ctx context.Context, c *call, method string, err error) {
 	code, took := status.Code(err), time.Since(c.start)
 	c.seen.end(c, code, took)
@@ -163,7 +166,7 @@ func (s *Server) finish(ctx context.Context, c *call, method string, err error) 
 	c.endSpan(code, message)
 	s.audit.tell(ctx, c, method, code, message)
 	fields := []zap.Field{
-		zap.String("rpc", method[strings.LastIndexByte(method, '/')+1:]), zap.String("code", code.String()),
+		zap.String("rpc", shortName(method)), zap.String("code", code.String()),
 		zap.Duration("duration", took),
 	}
 	if p, ok := peer.FromContext(ctx); ok {

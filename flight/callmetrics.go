@@ -1,7 +1,6 @@
 package flight
 
 import (
-	"strings"
 	"sync"
 	"time"
 
@@ -69,7 +68,7 @@ func newCallMetrics() *callMetrics {
 
 // know makes the metrics of a method, given its full name. Services that have a method of the same name share them.
 func (m *callMetrics) know(method string) {
-	m.methods[method] = m.make(method[strings.LastIndexByte(method, '/')+1:])
+	m.methods[method] = m.make(shortName(method))
 }
 
 func (m *callMetrics) make(name string) *methodMetrics {
