@@ -414,3 +414,43 @@ func TestTooSlowInTheWay(t *testing.T) {
 		time.Sleep(time.Minute)
 	})
 }
+
+// What was held at a grant says nothing of later messages, which come without one: a message that has only begun when a sweep comes
+// stays, also where others wait.
+func TestAfterItsGrant(t *testing.T) {
+	for _, waits := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			m := New(Options{Window: 512 * kib, Stall: 30 * time.Second, Wait: time.Hour})
+			clients, streams, ends := halves(t, m, 3, 64<<20)
+			if err := streams[0].Grant(context.Background(), 64<<20); err != nil {
+				t.Fatal(err)
+			}
+			clients[0].data(1, make([]byte, 64<<20+prefixBytes-int(streams[0].bytes)))
+			streams[0].Took(64<<20 + prefixBytes)
+			ctx, cancel := context.WithCancel(context.Background())
+			if waits {
+				if err := streams[1].Grant(ctx, 64<<20); err != nil {
+					t.Fatal(err)
+				}
+				go streams[2].Grant(ctx, 64<<20)
+			}
+			for range 20 {
+				clients[0].data(1, messageOf(1000)[:100])
+				clients[1].data(1, make([]byte, LeastRate/2))
+				time.Sleep(500 * time.Millisecond)
+				clients[0].data(1, make([]byte, prefixBytes+900))
+				streams[0].Took(prefixBytes + 1000)
+			}
+			for i, k := range ends {
+				if k.err() != nil {
+					t.Errorf("others wait %v: stream %d: %v", waits, i, k.err())
+				}
+			}
+			cancel()
+			for _, c := range clients {
+				c.conn.Close()
+			}
+			time.Sleep(time.Minute)
+		})
+	}
+}

@@ -19,7 +19,7 @@ type Stream struct {
 	moved    int64   // the meter's tick when data came last
 	half     bool    // the client has ended its data
 	ended    bool    // one side has ended the stream
-	grant    int64   // bytes of the message that was granted; 0: none was
+	grant    int64   // bytes of the message that was granted; 0: none was, and the next two say nothing
 	granted  int64   // the meter's tick of the grant
 	had      int64   // bytes, at the grant
 	most     int64   // the largest message that is taken; 0: any

@@ -41,15 +41,15 @@ func (m *Meter) sweep() {
 		if s.failed || s.fail == nil {
 			return
 		}
-		most, least := int64(ticks), int64(0)
-		if s.grant > SmallMessage && large || s.grant > 0 && s.grant <= SmallMessage && small {
+		inTheWay := s.grant > SmallMessage && large || s.grant > 0 && s.grant <= SmallMessage && small
+		most := int64(ticks)
+		if inTheWay {
 			most = pressedTicks
-			least = int64(float64(now-s.granted-pressedTicks) * tick.Seconds() * LeastRate)
 		}
 		switch {
 		case now-s.moved > most:
 			still = append(still, stalled{s, fmt.Errorf("%w for %s; send it again", ErrStalled, time.Duration(most)*tick)})
-		case s.bytes-s.had < least:
+		case inTheWay && s.bytes-s.had < int64(float64(now-s.granted-pressedTicks)*tick.Seconds()*LeastRate):
 			still = append(still, stalled{s, fmt.Errorf("%w fast enough while others wait: %d bytes in %s; send it again, or in smaller messages",
 				ErrStalled, s.bytes-s.had, time.Duration(now-s.granted)*tick)})
 		}
