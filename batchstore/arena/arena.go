@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"sync"
+	"time"
 	"unsafe"
 )
 
@@ -14,6 +15,7 @@ type Arena struct {
 	mem       []byte // the part of it that starts and ends at a multiple of hugeSize
 	pageSize  int
 	warmPages int
+	warmTime  time.Duration
 
 	totalPages int // 0: no bound
 	poison     bool
@@ -30,6 +32,8 @@ type Arena struct {
 	closed    bool
 	trimming  bool       // a goroutine is in trim
 	leaving   int        // backed pages that it is giving back
+	settling  bool       // settle is to come
+	idle      int        // the fewest warm pages since it was called for
 	trimmed   *sync.Cond // pages came back from trim, or trim ended
 }
 
@@ -57,6 +61,7 @@ func New(o Options) (*Arena, error) {
 		poison:   o.Poison,
 		release:  decommit,
 		onFree:   func() {},
+		warmTime: o.WarmTime,
 	}
 	unit := 1
 	if adviseHuge(a.mem, o.HugePages) {
@@ -151,6 +156,7 @@ func (a *Arena) takePages(n int) (int, error) {
 		}
 		if start, ok := a.pages.take(n); ok {
 			a.usedPages += n
+			a.idle = min(a.idle, a.pages.warm)
 			return start, nil
 		}
 		if a.leaving == 0 {

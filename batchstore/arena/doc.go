@@ -15,10 +15,11 @@
 //     before it is read, and that nothing may be sent beyond the bytes that were written.
 //   - Adjacent free pages are always one free run, whether backed or not. When every block has been freed, the arena is
 //     one run again, and [Stats] InUse, Allocated and Blocks are zero.
-//   - Free pages that are still backed ("warm") are kept for reuse up to [Options] WarmBytes; what lies above goes back to
-//     the operating system. With huge pages that happens in whole aligned units of 2 MiB, because giving back a part
-//     makes the kernel split the page. What is left over in units that live blocks hold in part stays warm, is counted,
-//     and is given back page by page only when Warm has passed twice WarmBytes, or blocks and it have passed TotalBytes.
+//   - Free pages that are still backed ("warm") are kept for reuse: up to [Options] WarmBytes for ever, what lies above for
+//     WarmTime, and never more than TotalBytes leaves beside live blocks. All else goes back to the operating system. With
+//     huge pages that happens in whole aligned units of 2 MiB, because giving back a part makes the kernel split the page.
+//     What is left over in units that live blocks hold in part stays warm, is counted, and is given back page by page
+//     only when Warm has passed twice what it may be, or blocks and it have passed TotalBytes.
 //   - Warm is never less than what is backed, short of memory that the kernel adds by itself (khugepaged): a page is
 //     taken to be backed once it has been handed out, and so is the whole unit that its first touch brings in. So
 //     resident memory stays within InUse plus Warm.
@@ -32,7 +33,7 @@
 // # Concurrency
 //
 // An Arena is safe for concurrent use; one mutex guards it, and it is not held while memory is given back to the
-// operating system. A [Block] belongs to one owner at a time: its methods must not run concurrently with one another,
+// operating system. A timer runs only while more than WarmBytes is warm. A [Block] belongs to one owner at a time: its methods must not run concurrently with one another,
 // and Free only when nobody reads or writes the block's bytes any more.
 //
 // # What it is not

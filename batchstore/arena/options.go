@@ -3,6 +3,7 @@ package arena
 import (
 	"errors"
 	"fmt"
+	"time"
 )
 
 const (
@@ -12,6 +13,9 @@ const (
 
 	// DefaultWarm is the WarmBytes of [DefaultOptions]: 64 MiB.
 	DefaultWarm = 64 << 20
+
+	// DefaultWarmTime is the WarmTime of [DefaultOptions]: a second.
+	DefaultWarmTime = time.Second
 
 	// maxReserve keeps page numbers and byte offsets far from overflow; a process on amd64 has 1<<47 bytes of addresses.
 	maxReserve = 1 << 46
@@ -30,6 +34,10 @@ type Options struct {
 	// WarmBytes is how much free memory stays backed for reuse, in bytes; 0 keeps none.
 	WarmBytes int64
 
+	// WarmTime is how long all other free memory stays backed, within TotalBytes: what nobody has taken for as long is given back, at
+	// the latest after twice the time. 0: what is above WarmBytes is given back at once.
+	WarmTime time.Duration
+
 	// TotalBytes is what live blocks and free memory that stays backed should take together, in bytes: free memory is given
 	// back above it, down to an eighth of WarmBytes. 0 sets no bound; live blocks are never refused for it.
 	TotalBytes int64
@@ -44,9 +52,9 @@ type Options struct {
 	Poison bool
 }
 
-// DefaultOptions returns the options that suit a server: [DefaultReserve], [DefaultWarm] and huge pages.
+// DefaultOptions returns the options that suit a server: [DefaultReserve], [DefaultWarm], [DefaultWarmTime] and huge pages.
 func DefaultOptions() Options {
-	return Options{ReserveBytes: DefaultReserve, WarmBytes: DefaultWarm, HugePages: true}
+	return Options{ReserveBytes: DefaultReserve, WarmBytes: DefaultWarm, WarmTime: DefaultWarmTime, HugePages: true}
 }
 
 // Validate reports every option that cannot be used, joined into one error.
@@ -58,6 +66,9 @@ func (o Options) Validate() error {
 	}
 	if o.WarmBytes < 0 {
 		errs = append(errs, fmt.Errorf("arena: WarmBytes is %d; give 0 (keep none) or more", o.WarmBytes))
+	}
+	if o.WarmTime < 0 {
+		errs = append(errs, fmt.Errorf("arena: WarmTime is %s; give 0 (no time) or more", o.WarmTime))
 	}
 	if o.TotalBytes < 0 {
 		errs = append(errs, fmt.Errorf("arena: TotalBytes is %d; give 0 (no bound) or more", o.TotalBytes))

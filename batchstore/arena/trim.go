@@ -1,37 +1,78 @@
 package arena
 
-// trim gives warm memory above the limits back to the system. It is called with the mutex held and returns with it held,
-// and lets go of it while the system works: the pages in question are in no free run then, so nobody can be
-// given them. One goroutine trims at a time; others leave their excess to it.
+import "time"
+
+// trim gives warm memory above what may be warm for a moment back to the system, and has the rest looked at later. It is called with
+// the mutex held and returns with it held, and lets go of it while the system works: the pages in question are in no free
+// run then, so nobody can be given them. One goroutine trims at a time; others leave their excess to it.
 func (a *Arena) trim() {
+	a.trimBelow(a.momentMost())
+	a.settleLater()
+}
+
+func (a *Arena) trimBelow(most int) {
 	if a.trimming {
 		return
 	}
 	a.trimming = true
-	a.trimTo(a.warmMost(), true)
+	a.trimTo(most, true)
 	// A huge page that is given back in part is split, and the kernel may keep the part until memory is short. That is
 	// still better than a store whose scattered holes all stay resident.
-	a.trimTo(a.scatteredMost(), false)
+	a.trimTo(a.scatteredMost(most), false)
 	a.trimming = false
 	a.trimmed.Broadcast()
 }
 
-// warmMost is how many pages may be warm now.
+// warmMost is how many pages may be warm for ever.
 func (a *Arena) warmMost() int {
 	if a.totalPages == 0 {
 		return a.warmPages
 	}
-	return min(a.warmPages, max(a.totalPages-a.usedPages, a.warmPages/8))
+	return min(a.warmPages, a.momentMost())
 }
 
-// scatteredMost is how many pages may be warm now of which most lie in units that live blocks hold in part: more than the others,
+// momentMost is how many pages may be warm now: where there is a bound of all, what is left of it.
+func (a *Arena) momentMost() int {
+	switch {
+	case a.totalPages > 0 && a.warmTime > 0:
+		return max(a.totalPages-a.usedPages, a.warmPages/8)
+	case a.totalPages > 0:
+		return min(a.warmPages, max(a.totalPages-a.usedPages, a.warmPages/8))
+	case a.warmTime > 0:
+		return len(a.mem) / a.pageSize
+	}
+	return a.warmPages
+}
+
+// scatteredMost is how many pages may be warm of which most lie in units that live blocks hold in part, where so many others may be: more,
 // as giving them back is dear, but not so many that blocks and they exceed the total where they need not.
-func (a *Arena) scatteredMost() int {
-	most := a.warmMost()
+func (a *Arena) scatteredMost(most int) int {
 	if a.totalPages == 0 {
 		return 2 * most
 	}
 	return max(most, min(2*most, a.totalPages-a.usedPages))
+}
+
+// settleLater has what is warm beyond WarmBytes looked at in a while. A put that replaces a dataset takes as much as the one before it
+// gave back: page faults and clearing were a third of its CPU.
+func (a *Arena) settleLater() {
+	if a.warmTime == 0 || a.settling || a.closed || a.pages.warm <= a.warmMost() {
+		return
+	}
+	a.settling, a.idle = true, a.pages.warm
+	time.AfterFunc(a.warmTime, a.settle)
+}
+
+// settle gives back, beyond WarmBytes, what has been warm without a use since it was called for.
+func (a *Arena) settle() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.settling = false
+	if a.closed {
+		return
+	}
+	a.trimBelow(max(a.warmMost(), a.pages.warm-a.idle))
+	a.settleLater()
 }
 
 // trimTo brings the warm pages below limit once they are above it. It goes an eighth lower, so that the next blocks to be
