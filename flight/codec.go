@@ -55,6 +55,10 @@ func (c Codec) Unmarshal(data mem.BufferSlice, v any) error {
 	case *discarded:
 		m.bytes = data.Len()
 		return nil
+	case *transported:
+		data.Ref()
+		m.data = data
+		return nil
 	}
 	return c.CodecV2.Unmarshal(data, v)
 }

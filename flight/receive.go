@@ -6,6 +6,9 @@ import (
 	"fmt"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/mem"
+	"google.golang.org/grpc/status"
 
 	"github.com/flightcache/flightcache/flight/intake"
 )
@@ -42,7 +45,15 @@ type callStream struct {
 	in   *receiving
 	put  bool
 
-	awaiting, taking *watchdog // of the client's next message, and of its taking one; nil: it may take for ever
+	ahead            chan arrival // what comes of the message after the last; nil: nobody waits for it yet
+	awaiting, taking *watchdog    // of the client's next message, and of its taking one; nil: it may take for ever
+}
+
+// arrival is what came of waiting for a message.
+type arrival struct {
+	needs   int64 // the grant that it needs; 0: none, gRPC has the message or will have it at once
+	message *transported
+	err     error
 }
 
 // Context is the call's context.
@@ -51,58 +62,116 @@ func (s *callStream) Context() context.Context { return s.ctx }
 // RecvMsg receives a message. What gRPC has to be asked for, since it is larger than the window, is asked for only with a
 // grant. Nothing here waits for a client longer than the stream's data may stand still; the error then is why the stream was
 // given up.
+//
+// While the caller reads a large message of a put, and does with it what is to be done, the next one is received: else its client,
+// which may send no more than the window unasked, would stand still for as long.
 func (s *callStream) RecvMsg(m any) error {
+	var a arrival
+	if ahead := s.ahead; ahead == nil {
+		a.needs, a.err = s.await()
+	} else {
+		s.ahead = nil
+		select {
+		case a = <-ahead:
+		case <-s.ctx.Done():
+			a.err = context.Cause(s.ctx)
+		}
+	}
+	switch {
+	case a.err != nil:
+		return a.err
+	case a.message == nil && a.needs == 0:
+		return s.ServerStream.RecvMsg(m)
+	case a.message == nil:
+		if a = s.granted(a.needs); a.err != nil {
+			return a.err
+		}
+	}
+	if s.put {
+		s.ahead = s.receive(s.next)
+	}
+	defer a.message.free()
+	if err := NewCodec().Unmarshal(a.message.data, m); err != nil {
+		return status.Errorf(codes.Internal, "the message does not parse: %v", err)
+	}
+	return nil
+}
+
+// await waits until the next message can be received, and tells which grant it needs.
+func (s *callStream) await() (needs int64, err error) {
 	s.awaiting.arm()
 	n, err := s.in.Next(s.ctx)
 	s.awaiting.disarm()
-	switch {
-	case errors.Is(err, intake.ErrTooLarge) && s.put:
-		return fmt.Errorf("%w (option --max-message); send smaller batches", err)
-	case err != nil:
-		return err
+	if errors.Is(err, intake.ErrTooLarge) && s.put {
+		err = fmt.Errorf("%w (option --max-message); send smaller batches", err)
 	}
-	if n == 0 {
-		return s.ServerStream.RecvMsg(m)
-	}
-	grant := func(ctx context.Context) error { return s.in.Grant(ctx, n) }
-	if c := s.call.claim; c != nil {
-		err = c.Wait(grant)
-	} else {
-		err = grant(s.ctx)
-	}
-	if err != nil {
-		return err
-	}
-	return s.receive(m)
+	return n, err
 }
 
-// receive receives a message for which the stream has a grant. gRPC waits for all of it, and can be left only by ending the
-// stream: so it waits on a goroutine of its own, which goes on by itself if the stream is given up.
-func (s *callStream) receive(m any) error {
-	in := m
-	kept, isData := m.(*incoming)
-	if isData { // its owner may use it again before gRPC has ended with it
-		kept.end()
-		in = &incoming{alloc: kept.alloc}
+// granted receives a message that needs a grant, which is waited for.
+func (s *callStream) granted(n int64) (a arrival) {
+	grant := func(ctx context.Context) error { return s.in.Grant(ctx, n) }
+	if c := s.call.claim; c != nil {
+		a.err = c.Wait(grant)
+	} else {
+		a.err = grant(s.ctx)
 	}
-	result := make(chan error)
+	if a.err != nil {
+		return a
+	}
+	select {
+	case a = <-s.receive(s.message):
+	case <-s.ctx.Done():
+		a.err = context.Cause(s.ctx)
+	}
+	return a
+}
+
+// next receives a message unless that takes a grant which is not there at once, or no grant: then it only tells so, as waiting for it
+// is the business of the put's own goroutine, whose memory is weighed by what it waits for.
+func (s *callStream) next() (a arrival) {
+	if a.needs, a.err = s.await(); a.err == nil && a.needs > 0 && s.in.GrantAtOnce(a.needs) {
+		return s.message()
+	}
+	return a
+}
+
+// message receives a message for which the stream has a grant, which goes with the message.
+func (s *callStream) message() (a arrival) {
+	m := &transported{hold: s.in.Lend()}
+	if a.err = s.ServerStream.RecvMsg(m); a.err != nil {
+		m.free()
+		return a
+	}
+	a.message = m
+	return a
+}
+
+// receive has something received by a goroutine of its own: gRPC waits for all of a message, and can be left only by ending the
+// stream. It goes on by itself if the stream is given up.
+func (s *callStream) receive(f func() arrival) chan arrival {
+	result := make(chan arrival)
 	s.in.left.Go(func() {
-		err := s.ServerStream.RecvMsg(in)
+		a := f()
 		select {
-		case result <- err:
+		case result <- a:
 		case <-s.ctx.Done():
-			if late, ok := in.(*incoming); ok {
-				late.end()
-			}
+			a.message.free()
 		}
 	})
-	select {
-	case err := <-result:
-		if isData && err == nil {
-			*kept = *in.(*incoming)
-		}
-		return err
-	case <-s.ctx.Done():
+	return result
+}
+
+// transported is a message as the transport has it. Its owner frees it.
+type transported struct {
+	data mem.BufferSlice
+	hold *intake.Hold
+}
+
+// free gives the message's memory and its grant back. Of no message it does nothing.
+func (m *transported) free() {
+	if m != nil {
+		m.data.Free()
+		m.hold.Release()
 	}
-	return context.Cause(s.ctx)
 }

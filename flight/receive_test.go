@@ -265,3 +265,40 @@ func TestUnixSocket(t *testing.T) {
 	conn.Close()
 	f.eventually("nothing is held", func() bool { s := f.server.intake.Stats(); return s.Received == 0 && s.Buffers == 0 })
 }
+
+// The next message of a put comes while the put is busy with the last one, here waiting for memory; what came is counted, and goes
+// however the put ends.
+func TestReceivesAhead(t *testing.T) {
+	for name, end := range map[string]func(f *fixture, cancel func()){
+		"done":      func(f *fixture, _ func()) { f.act("drop", `{"dataset":"a"}`) },
+		"cancelled": func(_ *fixture, cancel func()) { cancel() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := start(t, budget(time.Hour, EvictionReject))
+			f.puts("a", 5)
+			messages := plainly(t, "b", 4)
+			ctx, cancel := context.WithCancel(f.context())
+			defer cancel()
+			ended := make(chan error, 1)
+			go func() {
+				_, err := sendTo(ctx, f.client, messages)
+				ended <- err
+			}()
+			f.eventually("the put waits", func() bool { return f.store.Stats().Staged == 2*body })
+			f.eventually("another message has come", func() bool { return f.unread() > 2*body })
+			if n, most := f.unread(), f.figure("transport_limit_bytes"); n > most {
+				t.Errorf("%d bytes are held, the bound is %d", n, most)
+			}
+			end(f, cancel)
+			if err := <-ended; (err != nil) != (name == "cancelled") {
+				t.Error(err)
+			}
+			f.eventually("nothing is held", func() bool { return f.unread() == 0 })
+			if name == "done" {
+				if n := len(f.get("b")); n != 5 {
+					t.Errorf("%d messages of the dataset that was put", n)
+				}
+			}
+		})
+	}
+}

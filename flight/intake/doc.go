@@ -14,7 +14,8 @@
 // A client may send as much as the window of a stream without being asked ([Options] Window). A message that fits into three
 // quarters of it comes by itself. One that does not needs a grant ([Stream.Grant]) before the transport is asked to receive
 // it, which is when gRPC opens the window for all of it. Grants are given in two lanes, one for messages of up to
-// [SmallMessage], so that large ones never keep the common ones waiting. What streams hold without a grant is bounded too:
+// [SmallMessage], so that large ones never keep the common ones waiting. Who has received a message may receive the next one while it
+// still reads the transport's copy of it ([Hold]), if there is a grant that nobody waits for ([Stream.GrantAtOnce]). What streams hold without a grant is bounded too:
 // over that bound the stream that stands still the longest is given up, or the youngest. A message of which nothing more
 // comes is given up after [Options] Stall, sooner where others wait for its grant, and then also one that comes by less than
 // [LeastRate]. A connection is never held back as a
@@ -23,7 +24,7 @@
 // # Invariants
 //
 //   - What is told ([Meter.Stats]) counts every byte of the streams' data from when it was read off the connection until it
-//     was taken, or its stream ended. It is never less than what the transport keeps for it, as far as frames tell.
+//     was taken, or its stream ended, and what was lent ([Stream.Lend]) until it is released. It is never less than what the transport keeps for it, as far as frames tell.
 //   - The memory of what comes from outside is bounded before it is received, by [Stats] Limit, apart from the buffers of
 //     connections, which are counted as well.
 //   - What passes through is never changed, whatever it is. Bytes that are no HTTP/2 can only be counted wrongly, on a
@@ -32,7 +33,7 @@
 // # Concurrency
 //
 // A [Meter] and its connections are safe for concurrent use, as far as a net.Conn is: one reader and one writer at a time.
-// [Stream.Next], [Stream.Grant] and [Stream.Took] belong to the one who receives from the stream.
+// [Stream.Next], [Stream.Grant], [Stream.GrantAtOnce], [Stream.Lend] and [Stream.Took] belong to the one who receives from the stream.
 //
 // Locks are taken in this order: a connection's, then the meter's. None is held while a socket is read or written, nor
 // while a stream is given up.

@@ -36,6 +36,18 @@ func (m *Meter) lane(n int64) *lane {
 	return &m.large
 }
 
+// acquireAtOnce takes a grant of n bytes if nobody waits for one and it fits.
+func (m *Meter) acquireAtOnce(n int64) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	l := m.lane(n)
+	if len(l.queue) > 0 || !l.fits(n) {
+		return false
+	}
+	l.used += n
+	return true
+}
+
 // acquire takes a grant of n bytes.
 func (m *Meter) acquire(ctx context.Context, n int64) error {
 	m.mu.Lock()

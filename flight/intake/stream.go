@@ -24,6 +24,7 @@ type Stream struct {
 	had      int64   // bytes, at the grant
 	most     int64   // the largest message that is taken; 0: any
 	fail     func(error)
+	lent     *Hold // gets what is taken next
 	failed   bool
 	waiting  bool
 
@@ -151,7 +152,8 @@ func (s *Stream) giveUp(err error) {
 	}
 }
 
-// Took tells that a message was handed over, of n bytes with its prefix: the transport keeps nothing of it.
+// Took tells that a message was handed over, of n bytes with its prefix: the transport keeps nothing of it. What it held stays counted
+// where it was asked for by [Stream.Lend].
 func (s *Stream) Took(n int64) {
 	s.conn.mu.Lock()
 	defer s.conn.mu.Unlock()
@@ -159,6 +161,7 @@ func (s *Stream) Took(n int64) {
 	if s.ended || n == 0 {
 		return
 	}
+	held := s.held
 	switch {
 	case n == s.bytes:
 		s.let(s.held, s.loose)
@@ -171,6 +174,10 @@ func (s *Stream) Took(n int64) {
 	s.bytes -= n
 	s.complete = max(s.complete-1, 0)
 	s.moved = s.conn.meter.tick.Load() // only now may the client have room to go on
+	if s.lent != nil {
+		s.lent.take(held-s.held, s.grant)
+		s.lent, s.grant = nil, 0
+	}
 	s.release()
 }
 
@@ -214,6 +221,22 @@ func (s *Stream) Grant(ctx context.Context, n int64) error {
 	if err := m.acquire(ctx, n); err != nil {
 		return err
 	}
+	s.begin(n)
+	return nil
+}
+
+// GrantAtOnce is Grant for who does not wait. It tells whether the message is granted.
+func (s *Stream) GrantAtOnce(n int64) bool {
+	if !s.conn.meter.acquireAtOnce(n) {
+		return false
+	}
+	s.begin(n)
+	return true
+}
+
+// begin begins to receive a message of n bytes that was granted.
+func (s *Stream) begin(n int64) {
+	m := s.conn.meter
 	s.conn.mu.Lock()
 	defer s.conn.mu.Unlock()
 	s.moved = m.tick.Load() // its time begins now
@@ -223,5 +246,4 @@ func (s *Stream) Grant(ctx context.Context, n int64) error {
 	if s.ended {
 		s.release()
 	}
-	return nil
 }

@@ -1,0 +1,79 @@
+package intake
+
+import (
+	"context"
+	"testing"
+)
+
+// A message that was lent stays counted, with its grant, until it is released, while the next one of its stream comes.
+func TestHold(t *testing.T) {
+	m := New(Options{Window: 64 * kib, Wait: -1})
+	const size = 6 << 20 // of the lane of large messages, two and not three have room
+	clients, streams, _ := halves(t, m, 2, size)
+	c, s := clients[0], streams[0]
+	if err := s.Grant(context.Background(), size); err != nil {
+		t.Fatal(err)
+	}
+	c.data(1, make([]byte, size+prefixBytes-int(s.bytes)))
+	first := s.Lend()
+	s.Took(size + prefixBytes)
+	held := framesOf(64*kib) + framesOf(size+prefixBytes-64*kib)
+	other := framesOf(64 * kib)
+	wants(t, m, held+other, other)
+
+	c.data(1, messageOf(size)[:1000])
+	if !s.GrantAtOnce(size) {
+		t.Fatal("there is room for a second one")
+	}
+	if streams[1].GrantAtOnce(size) {
+		t.Error("there is no room for a third one")
+	}
+	c.data(1, make([]byte, size+prefixBytes-1000))
+	second := s.Lend()
+	s.Took(size + prefixBytes)
+	first.Release()
+	first.Release()
+	if !streams[1].GrantAtOnce(size) {
+		t.Error("what was released has not made room")
+	}
+	if m.large.used != 2*size {
+		t.Errorf("%d bytes are granted", m.large.used)
+	}
+	second.Release()
+
+	none := s.Lend() // of a stream that ends there is nothing to hold
+	c.answers(1)
+	s.Took(size + prefixBytes)
+	none.Release()
+	for _, c := range clients {
+		c.conn.Close()
+	}
+	wants(t, m, 0, 0)
+	if m.large.used != 0 {
+		t.Errorf("%d bytes stay granted", m.large.used)
+	}
+}
+
+// Nobody gets a grant at once that others wait for.
+func TestGrantAtOnceWaitsForNobody(t *testing.T) {
+	m := New(Options{Window: 64 * kib})
+	clients, streams, _ := halves(t, m, 3, 16<<20)
+	if !streams[0].GrantAtOnce(16 << 20) {
+		t.Fatal("an empty lane refuses")
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error)
+	go func() { ended <- streams[1].Grant(ctx, 16<<20) }()
+	for !m.pressed(16 << 20) {
+	}
+	if streams[2].GrantAtOnce(6 << 20) {
+		t.Error("a grant was given past one who waits")
+	}
+	cancel()
+	if <-ended == nil {
+		t.Error("a grant was given that has no room")
+	}
+	for _, c := range clients {
+		c.conn.Close()
+	}
+}
