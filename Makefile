@@ -245,6 +245,7 @@ ABLATIONS := nostatistics nocontexts nogather nofacts
 .PHONY: build-bench
 build-bench:
 	$(GO) build -o bin/bench-arrowgo ./bench/peers/arrowgo
+	$(GO) build -o bin/bench-bare ./bench/peers/bare
 	$(GO) build -o bin/bench-drain ./bench/drain
 	$(GO) build -o bin/bench-callers ./bench/callers
 	$(foreach tag,$(ABLATIONS),$(GO) build -tags $(tag) -o bin/bench-$(tag) ./cmd/flightcache &&) true

@@ -52,6 +52,12 @@ def start_peer(name: str) -> Peer:
     return Peer(ROOT / "bin" / "bench-arrowgo")
 
 
+def start_bare(contender: Contender, columns: Sequence[str] | None = None) -> Peer:
+    """A server that only sends the bytes that the contender's server sends for a read of the columns."""
+    ticket = contender.ticket(list(columns) if columns else None, wire="stored")
+    return Peer(ROOT / "bin" / "bench-bare", "-from", contender.address, "-ticket", ticket)
+
+
 def flightcache(*flags: str, without: str = "") -> Server:
     """A server as it is by default but for the flags; ``without`` is the tag of a build that leaves something out."""
     return Server(*flags, binary=ROOT / "bin" / f"bench-{without}") if without else Server(*flags)

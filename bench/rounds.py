@@ -1,4 +1,4 @@
-"""Interleaved measuring: in each round every contender does the same work once, in an order that alternates.
+"""Interleaved measuring: in each round every contender does the same work once, in an order drawn for it.
 
 A figure is a median over the rounds of one run, and is read only as a ratio to another of the same run: on small
 machines the same work takes other times on other days.
@@ -7,6 +7,7 @@ machines the same work takes other times on other days.
 from __future__ import annotations
 
 import gc
+import random
 import statistics
 import time
 from collections.abc import Callable
@@ -89,11 +90,13 @@ class Work:
 def interleave(works: list[Work], rounds: int, warm: bool = True) -> dict[str, Figure]:
     """Measures all works over ``rounds`` rounds, after one that does not count. A wrong result ends the run.
 
-    Without ``warm`` the first round counts too: for work that cannot be done once more, or takes too long for it.
+    Without ``warm`` the first round counts too: for work that cannot be done once more, or takes too long for it. The
+    order is drawn, the same in every run: what memory a call finds depends on the one before it, its client's as well.
     """
     figures = {work.name: Figure() for work in works}
+    order = random.Random(1)
     for turn in range(-1 if warm else 0, rounds):
-        for work in works if turn % 2 == 0 else works[::-1]:
+        for work in order.sample(works, len(works)):
             gc.collect()
             wall, cpu, settle = work.once()
             if turn >= 0:

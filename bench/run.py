@@ -88,8 +88,8 @@ def main() -> int:
     minutes = (time.monotonic() - started) / 60
     how = (
         f"Made by `make bench`: {z.rounds} interleaved rounds for what has a target and {z.other_rounds} for all else, "
-        "in alternating order, after one that does not count. Times and CPU are medians of one call. Every contender "
-        "gave back what was put, and every call's rows are checked. A target is a ratio of two figures of this run. "
+        "in an order drawn for each, after one that does not count. Times and CPU are medians of one call. Every "
+        "contender gave back what was put, and every call's rows are checked. A target is a ratio within this run. "
         f"The machine's load average before the run was {load_before:.1f}; it took {minutes:.0f} minutes. "
         "[README.md](README.md) says what each line is."
     )
