@@ -62,7 +62,9 @@ def _reads(s: Section, contenders: list[Contender], table: pa.Table, rounds: int
         kind = f"get {n} of {len(names)}"
         with contextlib.ExitStack() as stack:
             if n == len(names):
-                works += [Work(c.name, c.pid, c.get, table.num_rows, repeat) for c in _bare(stack, contenders)]
+                bare = _bare(stack, contenders)
+                checks.equal(bare, table)
+                works += [Work(c.name, c.pid, c.get, table.num_rows, repeat) for c in bare]
             s.figures[kind] = interleave(works, rounds)
         wire([c for c in contenders if c.name in s.figures[kind]], s.figures[kind], columns)
 
