@@ -154,6 +154,15 @@ func (s *Server) mayPut(c *call, dataset string) error {
 	return s.denied(c, permissions.Write, dataset)
 }
 
+// mayPutAny tells whether the caller may put anything at all.
+func (s *Server) mayPutAny(c *call) error {
+	if s.opts.Permissions == nil || c.caller != nil && s.opts.Permissions.Get().AllowAny(c.caller.Name, c.caller.Roles, permissions.Write) {
+		return nil
+	}
+	c.denied = permissions.Write.String()
+	return fmt.Errorf("%w: %q may not %s any dataset", errDenied, c.caller.Name, permissions.Write)
+}
+
 func (s *Server) denied(c *call, right permissions.Right, dataset string) error {
 	return fmt.Errorf("%w: %q may not %s dataset %q", errDenied, c.caller.Name, right, dataset)
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/apache/arrow-go/v18/arrow"
 	arrowflight "github.com/apache/arrow-go/v18/arrow/flight"
 	"golang.org/x/crypto/bcrypt"
 	"google.golang.org/grpc"
@@ -466,5 +467,64 @@ func TestForgedTickets(t *testing.T) {
 				t.Fatalf("byte %d ^ %x: the ticket is taken", i, flip)
 			}
 		}
+	}
+}
+
+// Grants for large messages are for callers that may put: all others are refused without one, whatever waits for them, and learn what they
+// would have learned.
+func TestWhoGetsGrants(t *testing.T) {
+	f, _ := guarded(t, func(s *setup) {
+		s.service.MessageWait, s.service.TransportBytes, s.service.DrainTime = time.Hour, mib, time.Hour
+	})
+	large := noise(3 * mib / 8)
+	metadata := arrow.NewMetadata([]string{"pandas"}, []string{strings.Repeat("x", mib)})
+	puts := func(dataset string, tb table) []*arrowflight.FlightData {
+		return described(byPath(strings.Split(dataset, "/")...), messagesOf(t, tb))
+	}
+	wide := noise(10)
+	wide.schema = arrow.NewSchema(wide.schema.Fields(), &metadata)
+	client, leave := f.stingy(2 * mib)
+	go sendTo(f.as(good), client, puts("held", large))
+	f.eventually("its grant is taken", func() bool { return f.unread() > mib })
+	for _, c := range []struct {
+		who, dataset string
+		tb           table
+		code         codes.Code
+		parts        []string
+	}{
+		{nobody, "else", large, codes.Unauthenticated, nil},
+		{bad, "else", wide, codes.Unauthenticated, nil},
+		{reader, "sales/a", large, codes.PermissionDenied, []string{`"reader" may not write dataset "sales/a"`}},
+		{reader, "sales/a", wide, codes.PermissionDenied, []string{`"reader" may not write any dataset`}},
+		{other, "sales/a", large, codes.PermissionDenied, []string{`"other" may not write dataset "sales/a"`}},
+	} {
+		_, err := sendTo(f.as(c.who), f.client, puts(c.dataset, c.tb))
+		wantStatus(t, err, c.code, c.parts...)
+	}
+	leave()
+	f.eventually("nothing is held", func() bool { return f.unread() == 0 })
+	for _, tb := range []table{large, wide} {
+		if _, err := sendTo(f.as(other), f.client, puts("else", tb)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A caller that holds grants with streams that stand still is in the way of its own puts only.
+func TestGrantsOfCallers(t *testing.T) {
+	f, _ := guarded(t, func(s *setup) {
+		s.service.MessageWait, s.service.TransportBytes, s.service.StallTime = 100*time.Millisecond, 64*mib, time.Hour
+	})
+	large := described(byPath("else"), messagesOf(t, noise(4*mib/8)))
+	for range 2 {
+		client, leave := f.stingy(3 * mib)
+		go sendTo(f.as(good), client, large)
+		defer leave()
+	}
+	f.eventually("the share is taken", func() bool { return f.unread() > 4*mib })
+	_, err := sendTo(f.as(good), f.client, large)
+	wantStatus(t, err, codes.ResourceExhausted, "of the same caller")
+	if _, err := sendTo(f.as(other), f.client, large); err != nil {
+		t.Error(err)
 	}
 }

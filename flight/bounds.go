@@ -124,7 +124,11 @@ func (s *Server) admit(ctx context.Context, c *call, method string) (leave func(
 	case methodDoPut:
 		kind = limits.Put
 	}
-	return s.callers.Begin(who(ctx, c), kind)
+	by := who(ctx, c)
+	if leave, err = s.callers.Begin(by, kind); err == nil {
+		c.who = by
+	}
+	return leave, err
 }
 
 // who is a caller as limits count it, in words.

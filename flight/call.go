@@ -36,6 +36,7 @@ type call struct {
 	span        trace.Span // nil: the call is not traced
 
 	caller *identity.Caller // nil: nobody was asked
+	who    string           // as limits count callers; "": the call was not let in
 	reason string           // why it is not known who calls; "": it is
 	denied string           // what the caller may not do; "": nothing of that kind
 
@@ -105,7 +106,7 @@ func (s *Server) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerIn
 	defer func() { s.finish(ctx, c, info.FullMethod, err) }()
 	defer s.recover(info.FullMethod, &err)
 	in := receivingOf(ctx)
-	wrapped := &callStream{ServerStream: ss, ctx: ctx, call: c, in: in, put: info.FullMethod == methodDoPut}
+	wrapped := &callStream{ServerStream: ss, ctx: ctx, server: s, call: c, in: in, put: info.FullMethod == methodDoPut}
 	s.watch(wrapped, giveUp)
 	leave, err := s.admit(ctx, c, info.FullMethod)
 	if err != nil {

@@ -40,10 +40,11 @@ func (s *Server) largest(method string) int64 {
 // callStream is a stream of one call. Its context is the call's, which ends early when the stream is given up.
 type callStream struct {
 	grpc.ServerStream
-	ctx  context.Context
-	call *call
-	in   *receiving
-	put  bool
+	ctx    context.Context
+	server *Server
+	call   *call
+	in     *receiving
+	put    bool
 
 	ahead            chan arrival // what comes of the message after the last; nil: nobody waits for it yet
 	awaiting, taking *watchdog    // of the client's next message, and of its taking one; nil: it may take for ever
@@ -87,7 +88,7 @@ func (s *callStream) RecvMsg(m any) error {
 			return a.err
 		}
 	}
-	if s.put {
+	if s.put && s.mayBeGranted() == nil {
 		s.ahead = s.receive(s.next)
 	}
 	defer a.message.free()
@@ -110,7 +111,10 @@ func (s *callStream) await() (needs int64, err error) {
 
 // granted receives a message that needs a grant, which is waited for.
 func (s *callStream) granted(n int64) (a arrival) {
-	grant := func(ctx context.Context) error { return s.in.Grant(ctx, n) }
+	if a.err = s.mayBeGranted(); a.err != nil {
+		return a
+	}
+	grant := func(ctx context.Context) error { return s.in.Grant(ctx, s.call.who, n) }
 	if c := s.call.claim; c != nil {
 		a.err = c.Wait(grant)
 	} else {
@@ -127,10 +131,23 @@ func (s *callStream) granted(n int64) (a arrival) {
 	return a
 }
 
+// mayBeGranted tells why the call gets no grants: they are for callers that were let in, and of puts for those that may put. A first
+// message, which says what is put, may itself need one: for it the caller must have the right to put something. What is drained of a put
+// that is denied comes without, but for a message that is received ahead. It belongs to who receives.
+func (s *callStream) mayBeGranted() error {
+	switch {
+	case s.call.who == "" || s.call.denied != "":
+		return errDenied // it ends the draining; the call's own error goes out
+	case s.put:
+		return s.server.mayPutAny(s.call)
+	}
+	return nil
+}
+
 // next receives a message unless that takes a grant which is not there at once, or no grant: then it only tells so, as waiting for it
 // is the business of the put's own goroutine, whose memory is weighed by what it waits for.
 func (s *callStream) next() (a arrival) {
-	if a.needs, a.err = s.await(); a.err == nil && a.needs > 0 && s.in.GrantAtOnce(a.needs) {
+	if a.needs, a.err = s.await(); a.err == nil && a.needs > 0 && s.in.GrantAtOnce(s.call.who, a.needs) {
 		return s.message()
 	}
 	return a

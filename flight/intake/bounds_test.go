@@ -140,7 +140,7 @@ func TestGrants(t *testing.T) {
 			s := c.open(1)
 			streams = append(streams, s)
 			go func() {
-				if s.Grant(ctx, n) == nil {
+				if s.Grant(ctx, own(s), n) == nil {
 					granted <- i
 				}
 			}()
@@ -193,11 +193,11 @@ func TestGrantInVain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := New(Options{Wait: 3 * time.Second, Stall: time.Hour})
 		_, s, _ := halves(t, m, 3, 100<<20)
-		if err := s[0].Grant(context.Background(), 100<<20); err != nil {
+		if err := s[0].Grant(context.Background(), own(s[0]), 100<<20); err != nil {
 			t.Fatal(err)
 		}
 		begin := time.Now()
-		err := s[1].Grant(context.Background(), 50<<20)
+		err := s[1].Grant(context.Background(), own(s[1]), 50<<20)
 		if !errors.Is(err, ErrFull) || !strings.Contains(err.Error(), "52428800 bytes waited 3s, others hold 104857600") {
 			t.Errorf("%v", err)
 		}
@@ -205,13 +205,13 @@ func TestGrantInVain(t *testing.T) {
 			t.Errorf("it waited %s", d)
 		}
 		s[0].conn.Close()
-		if err := s[2].Grant(context.Background(), 100<<20); err != nil {
+		if err := s[2].Grant(context.Background(), own(s[2]), 100<<20); err != nil {
 			t.Error(err)
 		}
 		never := New(Options{Wait: -1})
 		_, s, _ = halves(t, never, 2, 100<<20)
-		s[0].Grant(context.Background(), 100<<20)
-		if err := s[1].Grant(context.Background(), 100<<20); !errors.Is(err, ErrFull) {
+		s[0].Grant(context.Background(), own(s[0]), 100<<20)
+		if err := s[1].Grant(context.Background(), own(s[1]), 100<<20); !errors.Is(err, ErrFull) {
 			t.Errorf("%v", err)
 		}
 	})
@@ -249,7 +249,7 @@ func TestStalled(t *testing.T) {
 			t.Errorf("one that may send no more: %v", waiting[0].err())
 		}
 		// Its time begins with the grant, and what is taken lets the half behind it begin its own.
-		waits[0].Grant(context.Background(), 200*kib)
+		waits[0].Grant(context.Background(), own(waits[0]), 200*kib)
 		streams[2].Took(2*kib + prefixBytes)
 		time.Sleep(29 * time.Second)
 		if waiting[0].err() != nil || ends[2].err() != nil {
@@ -276,7 +276,7 @@ func TestStalledInTheWay(t *testing.T) {
 		_, streams, ends := halves(t, m, 10, 64<<20)
 		begin := time.Now()
 		for i, s := range streams {
-			go s.Grant(context.Background(), 64<<20)
+			go s.Grant(context.Background(), own(s), 64<<20)
 			synctest.Wait()
 			if i == 0 {
 				time.Sleep(20 * time.Second)
@@ -357,7 +357,7 @@ func TestTinyFrames(t *testing.T) {
 	s := c.open(1)
 	s.Limit(0, k.fail)
 	c.data(1, messageOf(1 << 20)[:10])
-	if err := s.Grant(context.Background(), 1<<20); err != nil {
+	if err := s.Grant(context.Background(), own(s), 1<<20); err != nil {
 		t.Fatal(err)
 	}
 	for range 1 << 20 {
@@ -373,31 +373,45 @@ func TestTinyFrames(t *testing.T) {
 }
 
 // Who sends a byte now and then keeps no grant that others wait for; who sends as much as may be asked does, and so does anybody for
-// whom nobody waits.
+// whom nobody waits. Of a message that leaves others no half of the lane all must come in the time of a stall.
 func TestTooSlowInTheWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := New(Options{Window: 64 * kib, Stall: 30 * time.Second, Wait: time.Hour})
+		m := New(Options{Bytes: 512 << 20, Window: 64 * kib, Stall: 30 * time.Second, Wait: time.Hour})
+		const whole = 128 << 20 / 30 // bytes a second of a message that fills the lane
 		for name, tc := range map[string]struct {
-			each  int // bytes that come in half a second
+			size  int // of each message
+			rate  int // bytes that come in a second
 			waits bool
 			gone  bool
 		}{
-			"a byte":            {1, true, true},
-			"half of the least": {LeastRate / 4, true, true},
-			"the least":         {LeastRate / 2, true, false},
-			"nobody waits":      {1, false, false},
+			"a byte":                      {64 << 20, 2, true, true},
+			"half of the least":           {64 << 20, LeastRate / 2, true, true},
+			"the least":                   {64 << 20, LeastRate, true, false},
+			"nobody waits":                {64 << 20, 2, false, false},
+			"the least of a lane":         {128 << 20, LeastRate, true, true},
+			"too slow for a lane":         {128 << 20, whole * 9 / 10, true, true},
+			"in time for a lane":          {128 << 20, whole + 1, true, false},
+			"nobody waits for the lane":   {128 << 20, 2, false, false},
+			"more than a half, and slow":  {65 << 20, LeastRate, true, true},
+			"more than a half, in time":   {65 << 20, 65 << 20 / 29, true, false},
+			"more than a half, no others": {65 << 20, LeastRate, false, false},
 		} {
-			clients, streams, ends := halves(t, m, 2, 64<<20)
-			if err := streams[0].Grant(context.Background(), 64<<20); err != nil {
+			clients, streams, ends := halves(t, m, 3, tc.size)
+			if err := streams[0].Grant(context.Background(), own(streams[0]), int64(tc.size)); err != nil {
 				t.Fatal(err)
 			}
 			ctx, cancel := context.WithCancel(context.Background())
-			if tc.waits {
-				go streams[1].Grant(ctx, 64<<20)
+			if tc.waits { // the first of them may find room
+				for _, s := range streams[1:] {
+					go s.Grant(ctx, own(s), int64(tc.size))
+				}
 			}
 			for range 40 {
 				time.Sleep(500 * time.Millisecond)
-				clients[0].data(1, make([]byte, tc.each))
+				clients[0].data(1, make([]byte, (tc.rate+1)/2))
+				if tc.size <= 64<<20 {
+					clients[1].data(1, make([]byte, LeastRate/2))
+				}
 			}
 			if err := ends[0].err(); (err != nil) != tc.gone || err != nil && !errors.Is(err, ErrStalled) {
 				t.Errorf("%s: %v", name, err)
@@ -422,21 +436,21 @@ func TestAfterItsGrant(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			m := New(Options{Window: 512 * kib, Stall: 30 * time.Second, Wait: time.Hour})
 			clients, streams, ends := halves(t, m, 3, 64<<20)
-			if err := streams[0].Grant(context.Background(), 64<<20); err != nil {
+			if err := streams[0].Grant(context.Background(), own(streams[0]), 64<<20); err != nil {
 				t.Fatal(err)
 			}
 			clients[0].data(1, make([]byte, 64<<20+prefixBytes-int(streams[0].bytes)))
 			streams[0].Took(64<<20 + prefixBytes)
 			ctx, cancel := context.WithCancel(context.Background())
 			if waits {
-				if err := streams[1].Grant(ctx, 64<<20); err != nil {
+				if err := streams[1].Grant(ctx, own(streams[1]), 64<<20); err != nil {
 					t.Fatal(err)
 				}
-				go streams[2].Grant(ctx, 64<<20)
+				go streams[2].Grant(ctx, own(streams[2]), 64<<20)
 			}
 			for range 20 {
 				clients[0].data(1, messageOf(1000)[:100])
-				clients[1].data(1, make([]byte, LeastRate/2))
+				clients[1].data(1, make([]byte, 64<<20/59)) // as fast as one that fills the lane must come
 				time.Sleep(500 * time.Millisecond)
 				clients[0].data(1, make([]byte, prefixBytes+900))
 				streams[0].Took(prefixBytes + 1000)

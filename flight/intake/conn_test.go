@@ -57,7 +57,7 @@ func TestEndsOfStreams(t *testing.T) {
 			c := connect(t, m)
 			s := c.open(1)
 			c.data(1, messageOf(100 << 10)[:50<<10])
-			if err := s.Grant(context.Background(), 100<<10); err != nil {
+			if err := s.Grant(context.Background(), own(s), 100<<10); err != nil {
 				t.Fatal(err)
 			}
 			c.data(1, make([]byte, 10<<10))
@@ -161,7 +161,7 @@ func TestModel(t *testing.T) {
 				}
 				n := 1 + r.IntN(len(s.rest))
 				if s.open && s.coming.sized() && len(s.complete) == 0 && s.grant == 0 && s.coming.length > m.alone() {
-					if err := s.Grant(context.Background(), s.coming.length); err != nil {
+					if err := s.Grant(context.Background(), own(s.Stream), s.coming.length); err != nil {
 						t.Fatal(err)
 					}
 				}

@@ -14,11 +14,13 @@
 // A client may send as much as the window of a stream without being asked ([Options] Window). A message that fits into three
 // quarters of it comes by itself. One that does not needs a grant ([Stream.Grant]) before the transport is asked to receive
 // it, which is when gRPC opens the window for all of it. Grants are given in two lanes, one for messages of up to
-// [SmallMessage], so that large ones never keep the common ones waiting. Who has received a message may receive the next one while it
-// still reads the transport's copy of it ([Hold]), if there is a grant that nobody waits for ([Stream.GrantAtOnce]). What streams hold without a grant is bounded too:
+// [SmallMessage], so that large ones never keep the common ones waiting. Callers are served in turn, and one that has grants
+// gets a further one only while at least as much of the lane stays free as it has then: however slowly one sends, and on however
+// many streams, there is room for others. Who has received a message may receive the next one while it still reads the transport's
+// copy of it ([Hold]), if there is a grant that nobody waits for ([Stream.GrantAtOnce]). What streams hold without a grant is bounded too:
 // over that bound the stream that stands still the longest is given up, or the youngest. A message of which nothing more
 // comes is given up after [Options] Stall, sooner where others wait for its grant, and then also one that comes by less than
-// [LeastRate]. A connection is never held back as a
+// [LeastRate]; or, where it alone takes more than a half of the lane, not within Stall. A connection is never held back as a
 // whole: pings and cancels always come through.
 //
 // # Invariants

@@ -3,6 +3,7 @@ package intake
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
 	"net"
 	"testing"
 
@@ -45,6 +46,9 @@ func (c *client) open(id uint32) *Stream {
 	s.Limit(0, func(error) {})
 	return s
 }
+
+// own is a caller for each connection.
+func own(s *Stream) string { return fmt.Sprintf("%p", s.conn) }
 
 // data sends data in frames of at most 16 KiB.
 func (c *client) data(id uint32, p []byte) {

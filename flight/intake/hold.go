@@ -5,6 +5,7 @@ package intake
 type Hold struct {
 	meter  *Meter
 	memory int64
+	holder *holder // who has the grant
 	grant  int64
 }
 
@@ -19,8 +20,8 @@ func (s *Stream) Lend() *Hold {
 }
 
 // take takes over memory that was counted, and a grant.
-func (h *Hold) take(memory, grant int64) {
-	h.memory, h.grant = memory, grant
+func (h *Hold) take(memory int64, by *holder, grant int64) {
+	h.memory, h.holder, h.grant = memory, by, grant
 	h.meter.held.Add(memory)
 }
 
@@ -28,7 +29,7 @@ func (h *Hold) take(memory, grant int64) {
 func (h *Hold) Release() {
 	h.meter.held.Add(-h.memory)
 	if h.grant > 0 {
-		h.meter.release(h.grant)
+		h.meter.release(h.holder, h.grant)
 	}
 	h.memory, h.grant = 0, 0
 }

@@ -7,11 +7,11 @@ import (
 
 // A message that was lent stays counted, with its grant, until it is released, while the next one of its stream comes.
 func TestHold(t *testing.T) {
-	m := New(Options{Window: 64 * kib, Wait: -1})
-	const size = 6 << 20 // of the lane of large messages, two and not three have room
+	m := New(Options{Bytes: 96 << 20, Window: 64 * kib, Wait: -1})
+	const size, another = 6 << 20, 13 << 20 // the first twice is a caller's share; the second has room beside one, not two
 	clients, streams, _ := halves(t, m, 2, size)
 	c, s := clients[0], streams[0]
-	if err := s.Grant(context.Background(), size); err != nil {
+	if err := s.Grant(context.Background(), own(s), size); err != nil {
 		t.Fatal(err)
 	}
 	c.data(1, make([]byte, size+prefixBytes-int(s.bytes)))
@@ -22,10 +22,10 @@ func TestHold(t *testing.T) {
 	wants(t, m, held+other, other)
 
 	c.data(1, messageOf(size)[:1000])
-	if !s.GrantAtOnce(size) {
+	if !s.GrantAtOnce(own(s), size) {
 		t.Fatal("there is room for a second one")
 	}
-	if streams[1].GrantAtOnce(size) {
+	if streams[1].GrantAtOnce(own(streams[1]), another) {
 		t.Error("there is no room for a third one")
 	}
 	c.data(1, make([]byte, size+prefixBytes-1000))
@@ -33,10 +33,10 @@ func TestHold(t *testing.T) {
 	s.Took(size + prefixBytes)
 	first.Release()
 	first.Release()
-	if !streams[1].GrantAtOnce(size) {
+	if !streams[1].GrantAtOnce(own(streams[1]), another) {
 		t.Error("what was released has not made room")
 	}
-	if m.large.used != 2*size {
+	if m.large.used != size+another {
 		t.Errorf("%d bytes are granted", m.large.used)
 	}
 	second.Release()
@@ -58,15 +58,20 @@ func TestHold(t *testing.T) {
 func TestGrantAtOnceWaitsForNobody(t *testing.T) {
 	m := New(Options{Window: 64 * kib})
 	clients, streams, _ := halves(t, m, 3, 16<<20)
-	if !streams[0].GrantAtOnce(16 << 20) {
+	if !streams[0].GrantAtOnce(own(streams[0]), 16<<20) {
 		t.Fatal("an empty lane refuses")
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error)
-	go func() { ended <- streams[1].Grant(ctx, 16<<20) }()
-	for !m.pressed(16 << 20) {
+	go func() { ended <- streams[1].Grant(ctx, own(streams[1]), 16<<20) }()
+	waits := func() bool {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		return len(m.large.turns) > 0
 	}
-	if streams[2].GrantAtOnce(6 << 20) {
+	for !waits() {
+	}
+	if streams[2].GrantAtOnce(own(streams[2]), 6<<20) {
 		t.Error("a grant was given past one who waits")
 	}
 	cancel()

@@ -32,7 +32,8 @@ type Options struct {
 	// Wait is the longest that a message waits for its grant; default 10 s, negative: it never waits.
 	Wait time.Duration
 	// Stall is how long nothing may come of a message that has begun; default 30 s. Where other messages wait for the grant
-	// that it has, it is a fifteenth of that, and from then on [LeastRate] must have come of it.
+	// that it has, it is a fifteenth of that, and from then on [LeastRate] must have come of it, or all of it within this time where
+	// it takes more than a half of its lane.
 	Stall time.Duration
 }
 
@@ -78,7 +79,9 @@ type Meter struct {
 func New(o Options) *Meter {
 	o = o.withDefaults()
 	m := &Meter{opts: o, conns: map[*Conn]struct{}{}}
-	m.small.most, m.large.most = o.Bytes/4, o.Bytes/4
+	for _, l := range []*lane{&m.small, &m.large} {
+		l.most, l.holders = o.Bytes/4, map[string]*holder{}
+	}
 	return m
 }
 

@@ -19,7 +19,8 @@ type Stream struct {
 	moved    int64   // the meter's tick when data came last
 	half     bool    // the client has ended its data
 	ended    bool    // one side has ended the stream
-	grant    int64   // bytes of the message that was granted; 0: none was, and the next two say nothing
+	grant    int64   // bytes of the message that was granted; 0: none was, and the next three say nothing
+	holder   *holder // who has the grant
 	granted  int64   // the meter's tick of the grant
 	had      int64   // bytes, at the grant
 	most     int64   // the largest message that is taken; 0: any
@@ -117,8 +118,8 @@ func (s *Stream) end() {
 // release gives a grant back. The connection's lock is held.
 func (s *Stream) release() {
 	if s.grant > 0 {
-		s.conn.meter.release(s.grant)
-		s.grant = 0
+		s.conn.meter.release(s.holder, s.grant)
+		s.grant, s.holder = 0, nil
 	}
 }
 
@@ -175,8 +176,8 @@ func (s *Stream) Took(n int64) {
 	s.complete = max(s.complete-1, 0)
 	s.moved = s.conn.meter.tick.Load() // only now may the client have room to go on
 	if s.lent != nil {
-		s.lent.take(held-s.held, s.grant)
-		s.lent, s.grant = nil, 0
+		s.lent.take(held-s.held, s.holder, s.grant)
+		s.lent, s.holder, s.grant = nil, nil, 0
 	}
 	s.release()
 }
@@ -214,33 +215,35 @@ func (s *Stream) look() (length int64, ready bool, err error) {
 	return 0, false, nil
 }
 
-// Grant waits for the grant of a message of n bytes; it is given back when the message is taken or the stream ends. The
-// error is ErrFull after Options.Wait, or the cause of the context.
-func (s *Stream) Grant(ctx context.Context, n int64) error {
+// Grant waits for the grant of a message of n bytes, for a caller of any name, which has its share of all grants; it is given back when
+// the message is taken or the stream ends. The error is ErrFull after Options.Wait, or the cause of the context.
+func (s *Stream) Grant(ctx context.Context, who string, n int64) error {
 	m := s.conn.meter
-	if err := m.acquire(ctx, n); err != nil {
+	h, err := m.acquire(ctx, who, n)
+	if err != nil {
 		return err
 	}
-	s.begin(n)
+	s.begin(h, n)
 	return nil
 }
 
 // GrantAtOnce is Grant for who does not wait. It tells whether the message is granted.
-func (s *Stream) GrantAtOnce(n int64) bool {
-	if !s.conn.meter.acquireAtOnce(n) {
+func (s *Stream) GrantAtOnce(who string, n int64) bool {
+	h := s.conn.meter.acquireAtOnce(who, n)
+	if h == nil {
 		return false
 	}
-	s.begin(n)
+	s.begin(h, n)
 	return true
 }
 
-// begin begins to receive a message of n bytes that was granted.
-func (s *Stream) begin(n int64) {
+// begin begins to receive a message of n bytes for which somebody has a grant.
+func (s *Stream) begin(h *holder, n int64) {
 	m := s.conn.meter
 	s.conn.mu.Lock()
 	defer s.conn.mu.Unlock()
 	s.moved = m.tick.Load() // its time begins now
-	s.grant, s.granted, s.had = n, s.moved, s.bytes
+	s.grant, s.holder, s.granted, s.had = n, h, s.moved, s.bytes
 	m.loose.Add(-s.loose)
 	s.loose = 0
 	if s.ended {

@@ -21,7 +21,6 @@ func (m *Meter) watch() {
 // sweep gives up the streams whose messages stand still, and comes again while there are unfinished messages.
 func (m *Meter) sweep() {
 	now := m.tick.Add(1)
-	small, large := m.pressed(1), m.pressed(SmallMessage+1)
 	unfinished := false
 	type stalled struct {
 		s   *Stream
@@ -41,15 +40,18 @@ func (m *Meter) sweep() {
 		if s.failed || s.fail == nil {
 			return
 		}
-		inTheWay := s.grant > SmallMessage && large || s.grant > 0 && s.grant <= SmallMessage && small
+		least := 0.0
+		if s.grant > 0 {
+			least = m.least(s.holder, s.grant)
+		}
 		most := int64(ticks)
-		if inTheWay {
+		if least > 0 {
 			most = pressedTicks
 		}
 		switch {
 		case now-s.moved > most:
 			still = append(still, stalled{s, fmt.Errorf("%w for %s; send it again", ErrStalled, time.Duration(most)*tick)})
-		case inTheWay && s.bytes-s.had < int64(float64(now-s.granted-pressedTicks)*tick.Seconds()*LeastRate):
+		case least > 0 && s.bytes-s.had < int64(float64(now-s.granted-pressedTicks)*tick.Seconds()*least):
 			still = append(still, stalled{s, fmt.Errorf("%w fast enough while others wait: %d bytes in %s; send it again, or in smaller messages",
 				ErrStalled, s.bytes-s.had, time.Duration(now-s.granted)*tick)})
 		}

@@ -43,6 +43,10 @@ func TestRules(t *testing.T) {
 	if !r.AllowAll("root", nil, Admin) || r.AllowAll("alice", nil, Read) || !r.AllowAll("bob", []string{"operator"}, Write) {
 		t.Error("rights on all datasets")
 	}
+	if !r.AllowAny("alice", nil, Write) || r.AllowAny("alice", nil, Admin) || r.AllowAny("bob", nil, Write) || !r.AllowAny("bob", nil, Read) ||
+		!r.AllowAny("bob", []string{"absent", "operator"}, Admin) {
+		t.Error("rights on any dataset")
+	}
 }
 
 func TestBadRules(t *testing.T) {
