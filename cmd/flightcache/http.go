@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/pprof"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -61,9 +62,10 @@ type watch struct {
 // maxWatchers is how many connections there may be: they are not to take the descriptors of those that carry data.
 const maxWatchers = 100
 
-// maxProfile is how long a profile may take. All other pages are written within the time of a scrape.
+// maxProfile is how long a profile may be taken: who takes one slows the server, and holds memory of it. All other pages, and what is
+// made of a profile, are written within the time of a scrape.
 const (
-	maxProfile = 5 * time.Minute
+	maxProfile = time.Minute
 	maxPage    = 30 * time.Second
 )
 
@@ -88,7 +90,7 @@ func openHTTP(address string, profiles bool, log *zap.Logger) (*watch, error) {
 		ReadTimeout: 10 * time.Second, WriteTimeout: maxPage, IdleTimeout: time.Minute,
 	}
 	if profiles {
-		w.server.WriteTimeout = maxProfile
+		w.server.WriteTimeout = maxProfile + maxPage
 		addProfiles(mux)
 		if host, _, _ := net.SplitHostPort(address); !isLoopback(host) {
 			log.Warn("PPROF IS OPEN TO ALL WHO REACH THIS ADDRESS: profiles show names, paths and parts of memory, and taking them costs time. "+
@@ -105,11 +107,25 @@ func openHTTP(address string, profiles bool, log *zap.Logger) (*watch, error) {
 
 // addProfiles adds Go's own profiles of the process.
 func addProfiles(mux *http.ServeMux) {
-	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+	mux.HandleFunc("GET /debug/pprof/", brief(pprof.Index))
 	mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
-	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
-	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	mux.HandleFunc("GET /debug/pprof/profile", brief(pprof.Profile))
+	mux.HandleFunc("GET /debug/pprof/trace", brief(pprof.Trace))
 	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
+}
+
+// brief refuses what would take longer than maxProfile, or no number of seconds.
+func brief(page http.HandlerFunc) http.HandlerFunc {
+	return func(out http.ResponseWriter, in *http.Request) {
+		if text := in.FormValue("seconds"); text != "" {
+			if seconds, err := strconv.ParseFloat(text, 64); err != nil || !(seconds >= 0 && seconds <= maxProfile.Seconds()) {
+				http.Error(out, fmt.Sprintf("seconds=%s: want a number up to %g; take several profiles, one after the other",
+					strconv.QuoteToASCII(text), maxProfile.Seconds()), http.StatusBadRequest)
+				return
+			}
+		}
+		page(out, in)
+	}
 }
 
 // buildInfo is a metric that tells what runs.

@@ -263,6 +263,18 @@ func TestProfiles(t *testing.T) {
 			}
 		}
 	}
+	ready, _ := serve(t, "--http", "127.0.0.1:0", "--pprof")
+	for _, page := range []string{"profile", "trace", "heap", "allocs", "mutex"} {
+		for _, seconds := range []string{"61", "60.001", "1e9", "99999999999999999999", "Inf", "NaN", "-1", "x"} {
+			status, _, body := ask(t, ready.HTTP, "/debug/pprof/"+page+"?seconds="+seconds)
+			if status != http.StatusBadRequest || !strings.Contains(body, "want a number up to 60") {
+				t.Errorf("%s of %s seconds: %d %s", page, seconds, status, body)
+			}
+		}
+	}
+	if status, _, body := ask(t, ready.HTTP, "/debug/pprof/trace?seconds=0.1"); status != http.StatusOK {
+		t.Errorf("a short trace: %d %s", status, body)
+	}
 	core, logs := observer.New(zap.WarnLevel)
 	for address, lines := range map[string]int{"127.0.0.1:0": 0, ":0": 1} {
 		w, err := openHTTP(address, true, zap.New(core))
