@@ -26,9 +26,10 @@ type lease struct {
 
 // leases are all that run.
 type leases struct {
-	mu    sync.Mutex // after Catalog.mu, before deadlines.mu
-	byID  map[uint64]*lease
-	bytes int64 // of what only leases keep
+	mu      sync.Mutex // after Catalog.mu, before deadlines.mu
+	byID    map[uint64]*lease
+	bytes   int64 // of what only leases keep
+	granted int64 // so far
 }
 
 // Lease takes a lease on a generation that the caller holds, for so long from now. There is none (false) where the period
@@ -54,6 +55,7 @@ func (c *Catalog) Lease(g *Generation, period time.Duration) (Lease, bool) {
 	}
 	l.lapse = func() { c.lapse(l) }
 	s.byID[l.id] = l
+	s.granted++
 	if g.leases++; g.leases == 1 {
 		i, _ := slices.BinarySearchFunc(g.lineage.leased, g.number, byNumber)
 		g.lineage.leased = slices.Insert(g.lineage.leased, i, g)
@@ -170,6 +172,13 @@ func (c *Catalog) Leases() (n int, bytes int64) {
 	c.leases.mu.Lock()
 	defer c.leases.mu.Unlock()
 	return len(c.leases.byID), c.leases.bytes
+}
+
+// LeasesGranted tells how many leases were granted so far.
+func (c *Catalog) LeasesGranted() int64 {
+	c.leases.mu.Lock()
+	defer c.leases.mu.Unlock()
+	return c.leases.granted
 }
 
 // LeasesOf is Leases of a generation's dataset.

@@ -42,7 +42,7 @@ func (c *call) event(method string) (name string, told bool) {
 	case c.action != "":
 		return c.action, denied
 	}
-	return shortName(method), denied
+	return c.seen.name, denied
 }
 
 // tell writes the line of a call that has ended, if it has one. The message is the error's.

@@ -230,12 +230,13 @@ func TestAuditIsBoundedForDeniedCalls(t *testing.T) {
 		core, logs := observer.New(zap.InfoLevel)
 		a := audit{log: zap.New(core), sparing: sparing{burst: denialsBurst, every: denialsEvery}}
 		get, ctx := "/arrow.flight.protocol.FlightService/DoGet", context.Background()
+		seen := &methodMetrics{name: "DoGet"}
 		for range denialsBurst + 10 {
-			a.tell(ctx, &call{reason: "nothing was shown"}, get, codes.Unauthenticated, "")
+			a.tell(ctx, &call{seen: seen, reason: "nothing was shown"}, get, codes.Unauthenticated, "")
 		}
 		for range 1000 {
 			a.tell(ctx, &call{}, methodDoPut, codes.OK, "")
-			a.tell(ctx, &call{}, get, codes.OK, "")
+			a.tell(ctx, &call{seen: seen}, get, codes.OK, "")
 		}
 		if n := logs.FilterMessage("DoGet").Len(); n != denialsBurst {
 			t.Errorf("%d lines about denied calls", n)
@@ -246,7 +247,7 @@ func TestAuditIsBoundedForDeniedCalls(t *testing.T) {
 		time.Sleep(2 * denialsEvery)
 		logs.TakeAll()
 		for range 3 {
-			a.tell(ctx, &call{denied: "read"}, get, codes.NotFound, "")
+			a.tell(ctx, &call{seen: seen, denied: "read"}, get, codes.NotFound, "")
 		}
 		all := logs.TakeAll()
 		if len(all) != 2 || all[0].ContextMap()["omitted"] != int64(10) || all[1].ContextMap()["omitted"] != nil {

@@ -144,6 +144,18 @@ func beforeDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithDeadline(ctx, deadline.Add(-min(deadlineMargin, time.Until(deadline)/10)))
 }
 
+// unknown answers calls of methods that there are not. They come this far so that they are counted, logged and denied as all others.
+func unknown(_ any, stream grpc.ServerStream) error {
+	method, _ := grpc.MethodFromServerStream(stream)
+	if len(method) > maxMethod {
+		method = method[:maxMethod]
+	}
+	return fmt.Errorf("%w: there is no method %q", errUnsupported, method)
+}
+
+// maxMethod is how much of an unknown method's name is told again, in bytes.
+const maxMethod = 200
+
 // recover keeps a handler's panic from ending the process. It is a fault of ours, so the log has its stack; the client
 // learns only that there was one.
 func (s *Server) recover(method string, err *error) {
@@ -167,7 +179,7 @@ func (s *Server) finish(ctx context.Context, c *call, method string, err error) 
 	c.endSpan(code, message)
 	s.audit.tell(ctx, c, method, code, message)
 	fields := []zap.Field{
-		zap.String("rpc", shortName(method)), zap.String("code", code.String()),
+		zap.String("rpc", c.seen.name), zap.String("code", code.String()),
 		zap.Duration("duration", took),
 	}
 	if p, ok := peer.FromContext(ctx); ok {

@@ -17,7 +17,7 @@ type callMetrics struct {
 	first   *prometheus.HistogramVec
 
 	methods map[string]*methodMetrics // by full name; before the server serves
-	other   func() *methodMetrics     // of services that were added to the gRPC server later
+	other   func() *methodMetrics     // of all that the server does not have: their names are their clients'
 }
 
 // methodMetrics are those of one method.
@@ -29,6 +29,9 @@ type methodMetrics struct {
 	whole   prometheus.Observer
 	first   prometheus.Observer // nil: nobody waits for a first message
 }
+
+// otherMethod is how methods are called that there are not.
+const otherMethod = "other"
 
 // Reasons for which calls are denied.
 const (
@@ -60,7 +63,7 @@ func newCallMetrics() *callMetrics {
 		}, []string{"method"}),
 		methods: map[string]*methodMetrics{},
 	}
-	m.other = sync.OnceValue(func() *methodMetrics { return m.make("other") })
+	m.other = sync.OnceValue(func() *methodMetrics { return m.make(otherMethod) })
 	m.denied.WithLabelValues(deniedLogin)
 	m.denied.WithLabelValues(deniedPermission)
 	return m

@@ -28,6 +28,7 @@ type snapshot struct {
 	datasets     int
 	transactions int
 	evictions    int64
+	granted      int64 // leases
 	connections  int64
 	accepted     int64
 	goroutines   int
@@ -64,6 +65,7 @@ var figures = []struct {
 	{Figure{"datasets", "Datasets that are there.", false, 0}, func(s *snapshot) int64 { return int64(s.datasets) }},
 	{Figure{"transactions", "Transactions that are open.", false, 0}, func(s *snapshot) int64 { return int64(s.transactions) }},
 	{Figure{"leases", "Leases that run.", false, 0}, func(s *snapshot) int64 { return int64(s.counts.Leases) }},
+	{Figure{"leases_granted", "Leases that were granted so far.", true, 0}, func(s *snapshot) int64 { return s.granted }},
 	{Figure{"leased_bytes", "Stored bytes of what only leases keep.", false, 0}, func(s *snapshot) int64 { return s.counts.LeasedBytes }},
 	{Figure{"budget_bytes", "The most that charged_bytes may come to; 0 for no limit.", false, 0}, func(s *snapshot) int64 { return s.store.Budget }},
 	{Figure{"charged_bytes", "Memory that counts to the budget.", false, 0}, func(s *snapshot) int64 { return s.counts.ChargedBytes }},
@@ -90,6 +92,7 @@ func (s *Server) Figures() []Figure {
 		counts: s.stats.server.json(), store: s.store.Stats(), intake: s.intake.Stats(), frames: s.frames.idle.Load(), datasets: s.catalog.Len(),
 		transactions: s.catalog.Transactions(), evictions: s.catalog.Evictions(), resident: residentBytes(),
 		connections: s.connections.Load(), accepted: s.accepted.Load(),
+		granted:    s.catalog.LeasesGranted(),
 		goroutines: runtime.NumGoroutine(), mappings: mappings(),
 	}
 	now.counts.ChargedBytes = now.store.Charged

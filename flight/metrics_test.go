@@ -2,6 +2,7 @@ package flight
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 	dto "github.com/prometheus/client_model/go"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 )
@@ -80,7 +82,7 @@ func TestCallMetrics(t *testing.T) {
 		"calls_total{code=OK,method=ListFlights}": 0, "calls_running{method=DoGet}": 0, "call_seconds{method=DoGet}": 4, "call_seconds{method=DoPut}": 1,
 		"call_first_message_seconds{method=DoGet}": 2, "call_first_message_seconds{method=DoPut}": 1, "call_seconds{method=Check}": 1,
 		"calls_denied_total{reason=login}": 0, "calls_denied_total{reason=permission}": 0, "connections": 2, "connections_accepted_total": 2,
-		"leases": 1, "puts_total": 1,
+		"leases": 1, "leases_granted_total": 1, "puts_total": 1,
 	})
 }
 
@@ -105,6 +107,36 @@ func TestDeniedCallMetrics(t *testing.T) {
 		"calls_denied_total{reason=login}": 2, "calls_denied_total{reason=permission}": 2, "calls_total{code=Unauthenticated,method=DoGet}": 2,
 		"calls_total{code=NotFound,method=DoGet}": 1, "calls_total{code=PermissionDenied,method=DoPut}": 1,
 	})
+}
+
+// Methods that there are not are counted under one name and logged without theirs, which is the client's, but for what it is told; who does
+// not show who it is learns no more than elsewhere.
+func TestUnknownMethods(t *testing.T) {
+	f, lines := audited(t)
+	conn := f.dial()
+	for i := range 300 {
+		method := fmt.Sprintf("/service%d/Method\u202e%d%s", i%7, i, strings.Repeat("x", i))
+		err := conn.Invoke(f.as(good), method, &arrowflight.Empty{}, &arrowflight.Empty{})
+		wantStatus(t, err, codes.Unimplemented, "not supported by this server", fmt.Sprintf(`Method\u202e%d`, i))
+		if len(err.Error()) > 400 {
+			t.Fatalf("the error has %d bytes", len(err.Error()))
+		}
+	}
+	wantStatus(t, conn.Invoke(f.as(bad), "/no.such/Method", &arrowflight.Empty{}, &arrowflight.Empty{}), codes.Unauthenticated)
+	stream, err := conn.NewStream(f.as(good), &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, methodDoPut+"2")
+	if err == nil {
+		err = stream.RecvMsg(&arrowflight.Empty{})
+	}
+	wantStatus(t, err, codes.Unimplemented, "DoPut2")
+	f.eventually("all have ended", func() bool { return f.running("other") == 0 })
+	f.wantMetrics(map[string]float64{
+		"calls_total{code=Unimplemented,method=other}": 301, "calls_total{code=Unauthenticated,method=other}": 1,
+		"calls_denied_total{reason=login}": 1, "calls_total{code=OK,method=other}": 0,
+	})
+	if n := f.ended("other"); n < 200 {
+		t.Errorf("%d lines in the log", n)
+	}
+	wantLines(t, lines, "other code=Unauthenticated reason=an unknown token")
 }
 
 // Datasets that go are counted by why, and so are bodies that leave memory.

@@ -69,6 +69,8 @@ type Options struct {
 	Audit *zap.Logger
 	// Tracer makes a span for each call; nil: none.
 	Tracer trace.Tracer
+	// TracesAlone has each of them begin a trace of its own, whatever its client says (traceparent).
+	TracesAlone bool
 }
 
 // Defaults of [Options].

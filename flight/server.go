@@ -106,6 +106,7 @@ func (s *Server) GRPC(more ...grpc.ServerOption) *grpc.Server {
 		grpc.MaxSendMsgSize(1<<31 - 1),
 		grpc.ChainUnaryInterceptor(s.unary),
 		grpc.ChainStreamInterceptor(s.stream),
+		grpc.UnknownServiceHandler(unknown),
 		experimental.BufferPool(s.frames),
 	}, s.transportOptions(), more)...)
 	arrowflight.RegisterFlightServiceServer(g, s)

@@ -59,11 +59,14 @@ func (s *Server) traced(ctx context.Context, c *call, method string) context.Con
 	if s.opts.Tracer == nil || open(method) {
 		return ctx
 	}
-	if headers, ok := metadata.FromIncomingContext(ctx); ok {
+	if headers, ok := metadata.FromIncomingContext(ctx); ok && !s.opts.TracesAlone {
 		ctx = traceContext.Extract(ctx, callHeaders(headers))
 	}
-	name := strings.TrimPrefix(method, "/")
-	service, rpc, _ := strings.Cut(name, "/")
+	name, service, rpc := otherMethod, "", otherMethod // a client may call methods of any name
+	if c.seen.name != otherMethod {
+		name = strings.TrimPrefix(method, "/")
+		service, rpc, _ = strings.Cut(name, "/")
+	}
 	ctx, c.span = s.opts.Tracer.Start(ctx, name, trace.WithSpanKind(trace.SpanKindServer),
 		trace.WithAttributes(attrSystem.String("grpc"), attrService.String(service), attrMethod.String(rpc)))
 	if p, ok := peer.FromContext(ctx); ok && c.span.IsRecording() {
