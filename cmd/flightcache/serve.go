@@ -146,7 +146,7 @@ func (c *serveCmd) Run(e *env) (err error) {
 		return err
 	}
 	defer auditFile.close()
-	tracer, endTraces, err := openTraces(e.ctx, log)
+	tracer, tracing, endTraces, err := openTraces(e.ctx, log)
 	if err != nil {
 		return err
 	}
@@ -171,7 +171,7 @@ func (c *serveCmd) Run(e *env) (err error) {
 	log.Info(c.restartLine())
 	options := c.flightOptions(log)
 	options.Identity, options.Permissions, options.Audit = who.identity, who.permissions, audit
-	options.Tracer, options.Quotas = tracer, data.quotas
+	options.Tracer, options.TracesAlone, options.Quotas = tracer, tracing.alone, data.quotas
 	service, err := flight.New(data.store, data.names, options)
 	if err != nil {
 		return errors.Join(err, data.close())

@@ -33,6 +33,7 @@ type traceSettings struct {
 	on       bool
 	endpoint string // "": the protocol's own on this machine
 	protocol string
+	alone    bool // what clients say of their traces is not looked at
 }
 
 // readTraceSettings reads them as OpenTelemetry has them, except that there are no traces where no endpoint is named: a server that
@@ -52,6 +53,9 @@ func readTraceSettings(getenv func(string) string) (s traceSettings, err error) 
 	}
 	s.on = true
 	var errs []error
+	if s.alone, err = readPropagators(getenv("OTEL_PROPAGATORS")); err != nil {
+		errs = append(errs, err)
+	}
 	if exporter != "" && exporter != "otlp" {
 		errs = append(errs, fmt.Errorf("OTEL_TRACES_EXPORTER=%s: want otlp or none", exporter))
 	}
@@ -66,6 +70,26 @@ func readTraceSettings(getenv func(string) string) (s traceSettings, err error) 
 	return s, errors.Join(errs...)
 }
 
+// readPropagators reads the variable that names by what a client may say of which trace its call is a part, and tells whether
+// tracecontext is not among them. Baggage may be, as in OpenTelemetry's default: the server has no use for it, and passes nothing on.
+func readPropagators(list string) (alone bool, err error) {
+	list = cmp.Or(strings.TrimSpace(list), "tracecontext,baggage")
+	alone = true
+	names := strings.Split(list, ",")
+	for _, name := range names {
+		switch name = strings.ToLower(strings.TrimSpace(name)); {
+		case name == "tracecontext":
+			alone = false
+		case name == "baggage", name == "none" && len(names) == 1:
+		case name == "none":
+			return false, fmt.Errorf("OTEL_PROPAGATORS=%s: none goes with no other", list)
+		default:
+			return false, fmt.Errorf("OTEL_PROPAGATORS=%s: %q is not known; want tracecontext and baggage, or none", list, name)
+		}
+	}
+	return alone, nil
+}
+
 // name is where traces go, without what a log should not have.
 func (s traceSettings) name() string {
 	u, err := url.Parse(s.endpoint)
@@ -78,11 +102,11 @@ func (s traceSettings) name() string {
 // traceEnd is how long the last spans have to go out when the server ends.
 const traceEnd = 2 * time.Second
 
-// openTraces makes what traces calls, nil where nothing asks for it, and what ends that.
-func openTraces(ctx context.Context, log *zap.Logger) (trace.Tracer, func(), error) {
+// openTraces makes what traces calls, nil where nothing asks for it, and what ends that. The settings say how.
+func openTraces(ctx context.Context, log *zap.Logger) (trace.Tracer, traceSettings, func(), error) {
 	s, err := readTraceSettings(os.Getenv)
 	if err != nil || !s.on {
-		return nil, func() {}, err
+		return nil, s, func() {}, err
 	}
 	var exporter *otlptrace.Exporter
 	if s.protocol == protocolGRPC {
@@ -91,7 +115,7 @@ func openTraces(ctx context.Context, log *zap.Logger) (trace.Tracer, func(), err
 		exporter, err = otlptracehttp.New(ctx)
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("traces (OTEL_EXPORTER_OTLP_…): %w", err)
+		return nil, s, nil, fmt.Errorf("traces (OTEL_EXPORTER_OTLP_…): %w", err)
 	}
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Warn("traces", zap.Error(err)) }))
 	about, err := resource.New(ctx,
@@ -102,7 +126,7 @@ func openTraces(ctx context.Context, log *zap.Logger) (trace.Tracer, func(), err
 	}
 	provider := sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(about))
 	log.Info("calls are traced", zap.String("to", s.name()), zap.String("protocol", s.protocol))
-	return provider.Tracer("github.com/flightcache/flightcache/flight"), func() {
+	return provider.Tracer("github.com/flightcache/flightcache/flight"), s, func() {
 		ctx, cancel := context.WithTimeout(context.Background(), traceEnd)
 		defer cancel()
 		if err := provider.Shutdown(ctx); err != nil {

@@ -106,7 +106,7 @@ func traceCalls(t *testing.T, address string) {
 
 // A server that is told of a collector by the standard variables sends it a span for each call, within the trace of its client.
 func TestTraces(t *testing.T) {
-	grpcCollector, httpCollector := &collector{}, &collector{}
+	grpcCollector, httpCollector, aloneCollector := &collector{}, &collector{}, &collector{}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -117,12 +117,15 @@ func TestTraces(t *testing.T) {
 	defer receiver.Stop()
 	page := httptest.NewServer(httpCollector)
 	defer page.Close()
+	alonePage := httptest.NewServer(aloneCollector)
+	defer alonePage.Close()
 	for _, x := range []struct {
 		name string
 		to   *collector
 		env  map[string]string
 	}{
 		{"grpc", grpcCollector, map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://" + l.Addr().String(), "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}},
+		{"alone", aloneCollector, map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": alonePage.URL, "OTEL_PROPAGATORS": "none"}},
 		{"http", httpCollector, map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": page.URL, "OTEL_SERVICE_NAME": "cache-7"}},
 	} {
 		t.Run(x.name, func(t *testing.T) {
@@ -140,12 +143,12 @@ func TestTraces(t *testing.T) {
 			if want := cmp.Or(x.env["OTEL_SERVICE_NAME"], "flightcache"); x.to.resource["service.name"] != want {
 				t.Errorf("the service is %q, want %q", x.to.resource["service.name"], want)
 			}
-			checkSpans(t, x.to.spans)
+			checkSpans(t, x.to.spans, x.env["OTEL_PROPAGATORS"] != "none")
 		})
 	}
 }
 
-func checkSpans(t *testing.T, spans []*tracepb.Span) {
+func checkSpans(t *testing.T, spans []*tracepb.Span, below bool) {
 	t.Helper()
 	const service = "arrow.flight.protocol.FlightService"
 	found := map[string]int{}
@@ -157,7 +160,7 @@ func checkSpans(t *testing.T, spans []*tracepb.Span) {
 		}
 		found[a["rpc.method"]]++
 		trace, parent := fmt.Sprintf("%x", s.TraceId), fmt.Sprintf("%x", s.ParentSpanId)
-		if child := a["rpc.method"] == "DoGet"; child != (trace == parentTrace) || child != (parent == parentSpan) {
+		if child := a["rpc.method"] == "DoGet" && below; child != (trace == parentTrace) || child != (parent == parentSpan) {
 			t.Errorf("%s is of trace %s, below %s", s.Name, trace, parent)
 		}
 		switch {
@@ -166,7 +169,7 @@ func checkSpans(t *testing.T, spans []*tracepb.Span) {
 				t.Errorf("put: %v", a)
 			}
 		case a["flightcache.dataset"] == "sales/2024":
-			if a["flightcache.rows"] != "2" || a["flightcache.columns"] != "2" || a["flightcache.bytes"] == "0" || a["rpc.grpc.status_code"] != "0" ||
+			if a["flightcache.rows"] != "2" || a["flightcache.columns"] != "2" && below || a["flightcache.bytes"] == "0" || a["rpc.grpc.status_code"] != "0" ||
 				len(s.Events) != 1 || s.Events[0].Name != "first message" {
 				t.Errorf("get: %v, %v", a, s.Events)
 			}
@@ -178,7 +181,11 @@ func checkSpans(t *testing.T, spans []*tracepb.Span) {
 			t.Errorf("%v", s)
 		}
 	}
-	if found["DoGet"] != 2 || found["DoPut"] != 1 || len(found) != 2 {
+	gets := 2
+	if !below {
+		gets++ // the client's wish to have one in no trace is not looked at either
+	}
+	if found["DoGet"] != gets || found["DoPut"] != 1 || len(found) != 2 {
 		t.Errorf("spans of %v", found)
 	}
 }
@@ -192,13 +199,20 @@ func TestTraceSettings(t *testing.T) {
 	}{
 		{"", traceSettings{}, ""},
 		{"OTEL_SERVICE_NAME=x", traceSettings{}, ""},
-		{"OTEL_EXPORTER_OTLP_ENDPOINT=http://c:4318", traceSettings{true, "http://c:4318", protocolHTTP}, ""},
-		{"OTEL_EXPORTER_OTLP_ENDPOINT=http://c:4317 OTEL_EXPORTER_OTLP_PROTOCOL=grpc", traceSettings{true, "http://c:4317", protocolGRPC}, ""},
+		{"OTEL_EXPORTER_OTLP_ENDPOINT=http://c:4318", traceSettings{true, "http://c:4318", protocolHTTP, false}, ""},
+		{"OTEL_EXPORTER_OTLP_ENDPOINT=http://c:4317 OTEL_EXPORTER_OTLP_PROTOCOL=grpc", traceSettings{true, "http://c:4317", protocolGRPC, false}, ""},
 		{"OTEL_EXPORTER_OTLP_ENDPOINT=http://c OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=https://t OTEL_EXPORTER_OTLP_PROTOCOL=grpc OTEL_EXPORTER_OTLP_TRACES_PROTOCOL=http/protobuf",
-			traceSettings{true, "https://t", protocolHTTP}, ""},
-		{"OTEL_TRACES_EXPORTER=otlp", traceSettings{true, "", protocolHTTP}, ""},
+			traceSettings{true, "https://t", protocolHTTP, false}, ""},
+		{"OTEL_TRACES_EXPORTER=otlp", traceSettings{true, "", protocolHTTP, false}, ""},
 		{"OTEL_TRACES_EXPORTER=none OTEL_EXPORTER_OTLP_ENDPOINT=http://c", traceSettings{}, ""},
 		{"OTEL_SDK_DISABLED=TRUE OTEL_EXPORTER_OTLP_ENDPOINT=http://c", traceSettings{}, ""},
+		{"OTEL_TRACES_EXPORTER=otlp OTEL_PROPAGATORS=Baggage,tracecontext", traceSettings{true, "", protocolHTTP, false}, ""},
+		{"OTEL_TRACES_EXPORTER=otlp OTEL_PROPAGATORS=tracecontext", traceSettings{true, "", protocolHTTP, false}, ""},
+		{"OTEL_TRACES_EXPORTER=otlp OTEL_PROPAGATORS=baggage", traceSettings{true, "", protocolHTTP, true}, ""},
+		{"OTEL_TRACES_EXPORTER=otlp OTEL_PROPAGATORS=none", traceSettings{true, "", protocolHTTP, true}, ""},
+		{"OTEL_TRACES_EXPORTER=otlp OTEL_PROPAGATORS=tracecontext,none", traceSettings{}, "OTEL_PROPAGATORS=tracecontext,none: none goes with no other"},
+		{"OTEL_TRACES_EXPORTER=otlp OTEL_PROPAGATORS=tracecontext,b3", traceSettings{}, `"b3" is not known; want tracecontext and baggage, or none`},
+		{"OTEL_PROPAGATORS=b3", traceSettings{}, ""}, // nothing is traced
 		{"OTEL_TRACES_EXPORTER=zipkin", traceSettings{}, "OTEL_TRACES_EXPORTER=zipkin: want otlp or none"},
 		{"OTEL_EXPORTER_OTLP_ENDPOINT=http://c OTEL_EXPORTER_OTLP_PROTOCOL=http/json", traceSettings{}, "want grpc or http/protobuf"},
 		{"OTEL_EXPORTER_OTLP_ENDPOINT=user:hunter2@c:4317", traceSettings{}, "want a URL"},
@@ -216,7 +230,7 @@ func TestTraceSettings(t *testing.T) {
 			t.Errorf("%s: %v", x.env, err)
 		}
 	}
-	if name := (traceSettings{true, "https://user:hunter2@c:4317/x?key=hunter2", protocolGRPC}).name(); name != "https://c:4317" {
+	if name := (traceSettings{true, "https://user:hunter2@c:4317/x?key=hunter2", protocolGRPC, false}).name(); name != "https://c:4317" {
 		t.Errorf("in the log it is %s", name)
 	}
 	t.Setenv("OTEL_TRACES_EXPORTER", "zipkin")
