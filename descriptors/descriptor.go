@@ -44,6 +44,9 @@ func (l Limits) ReadFromCommand(cmd []byte) (ReadCommand, error) {
 // ErrBadName.
 func PutFromPath(path []string) (PutCommand, error) {
 	name, err := ParseName(path)
+	if err == nil {
+		err = name.CheckNew()
+	}
 	if err != nil {
 		return PutCommand{}, err
 	}

@@ -9,7 +9,8 @@
 // # Grammar
 //
 // A dataset [Name] is 1 to 8 segments, each 1 to 255 bytes of UTF-8 without '/' or control characters, and neither "."
-// nor ".."; the first does not start with '{'. It is written "sales/2024".
+// nor ".."; the first does not start with '{'. It is written "sales/2024". Of a new dataset it has no invisible character either
+// ([Name.CheckNew]).
 //
 // A [Pattern] is of names, as "sales/**": in it * is any text within a segment, and ** any number of segments.
 //

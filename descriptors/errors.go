@@ -34,11 +34,11 @@ const quoteMax = 48
 // quote returns s as a Go string literal for an error message, cut when it is long. The result is always valid UTF-8.
 func quote(s string) string {
 	if len(s) <= quoteMax {
-		return strconv.Quote(s)
+		return Legible(strconv.Quote(s)) // of what is invisible Quote escapes a part
 	}
 	cut := quoteMax
 	for cut > quoteMax-utf8.UTFMax && !utf8.RuneStart(s[cut]) {
 		cut--
 	}
-	return strconv.Quote(s[:cut]) + "…"
+	return Legible(strconv.Quote(s[:cut])) + "…"
 }

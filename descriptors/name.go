@@ -78,6 +78,47 @@ func segmentProblem(s string, first bool) string {
 	return ""
 }
 
+// CheckNew reports ErrBadName for a name that no dataset may be given: one with characters that show nothing, or change the order in
+// which others are shown (Unicode's category Cf, and what else is ignored by default), so that two names look alike or a line of a log is
+// not what it seems. Those that writing needs are allowed: the joiners U+200C and U+200D, the vowel separator U+180E, and marks around
+// numbers. Datasets that have such a name already can be read and dropped by it.
+func (n Name) CheckNew() error {
+	for i, r := range string(n) {
+		if invisible(r) {
+			return fmt.Errorf("%w: %s has the invisible character %U at byte %d; leave it out", ErrBadName, quote(string(n)), r, i)
+		}
+	}
+	return nil
+}
+
+func invisible(r rune) bool {
+	switch {
+	case r < 0x80, r == '\u200c', r == '\u200d', r == '\u180e', unicode.Is(unicode.Prepended_Concatenation_Mark, r):
+		return false
+	}
+	return unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point)
+}
+
+// Legible is a text that a client has chosen as a log may have it: what is invisible or controls is written as \u202e.
+func Legible(s string) string {
+	hidden := func(r rune) bool { return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || invisible(r) }
+	if strings.IndexFunc(s, hidden) < 0 {
+		return s
+	}
+	var b strings.Builder
+	for _, r := range s {
+		switch {
+		case !hidden(r):
+			b.WriteRune(r)
+		case r < 0x10000:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		default:
+			fmt.Fprintf(&b, `\U%08x`, r)
+		}
+	}
+	return b.String()
+}
+
 // Segments returns the name's segments, as a descriptor's path has them: nil for the zero value. The slice is the
 // caller's.
 func (n Name) Segments() []string {

@@ -90,7 +90,7 @@ type PutCommand struct {
 
 // putKeys is the table of a put command's keys.
 var putKeys = []key[PutCommand]{
-	datasetKey(true, func(c *PutCommand) *Name { return &c.Dataset }),
+	newDatasetKey(func(c *PutCommand) *Name { return &c.Dataset }),
 	{name: "mode", doc: "replace (the default), append or create", parse: parseMode},
 	{name: "codec", doc: "none, lz4 or zstd; absent: the server's default", parse: parseCodec},
 	{name: "level", doc: "1 to 22, with the codec zstd only", parse: parseLevel},

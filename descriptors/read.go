@@ -111,6 +111,22 @@ func datasetKey[C any](required bool, field func(*C) *Name) key[C] {
 	}
 }
 
+// newDatasetKey is datasetKey of a command that may make the dataset.
+func newDatasetKey[C any](field func(*C) *Name) key[C] {
+	k := datasetKey(true, field)
+	parse := k.parse
+	k.parse = func(d *decoder, at string, c *C) error {
+		err := parse(d, at, c)
+		if err == nil {
+			if err = field(c).CheckNew(); err != nil {
+				err = d.bad("%s: %w", at, err)
+			}
+		}
+		return err
+	}
+	return k
+}
+
 // dictionariesKey returns the row of the key "dictionaries", which reads and puts share.
 func dictionariesKey[C any](field func(*C) *Dictionaries) key[C] {
 	return key[C]{

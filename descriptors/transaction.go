@@ -82,7 +82,7 @@ func (a Abort) Marshal() []byte {
 
 var (
 	beginKeys = []key[Begin]{
-		datasetKey(true, func(a *Begin) *Name { return &a.Dataset }),
+		newDatasetKey(func(a *Begin) *Name { return &a.Dataset }),
 		{name: "mode", doc: "replace (the default), append or create", parse: func(d *decoder, at string, a *Begin) error {
 			s, err := d.choice(at, string(ModeReplace), string(ModeAppend), string(ModeCreate))
 			a.Mode = Mode(s)

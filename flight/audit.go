@@ -8,6 +8,8 @@ import (
 	"go.uber.org/zap"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/peer"
+
+	"github.com/flightcache/flightcache/descriptors"
 )
 
 // Bounds of audit lines about denied calls, which anybody can bring about: so many at once, and then one in such a time.
@@ -68,7 +70,7 @@ func (a *audit) tell(ctx context.Context, c *call, method string, code codes.Cod
 	a.lines.Add(1)
 	text := func(key, value string) {
 		if value != "" {
-			fields = append(fields, zap.String(key, value))
+			fields = append(fields, zap.String(key, descriptors.Legible(value)))
 		}
 	}
 	text("code", code.String())
@@ -87,5 +89,5 @@ func (a *audit) tell(ctx context.Context, c *call, method string, code codes.Cod
 	text("denied", c.denied)
 	text("reason", c.reason)
 	text("error", message)
-	a.log.Info(event, fields...)
+	a.log.Info(descriptors.Legible(event), fields...)
 }

@@ -19,6 +19,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/protobuf/proto"
 )
 
 // audited is a guarded server and its audit.
@@ -257,4 +258,22 @@ func TestAuditIsBoundedForDeniedCalls(t *testing.T) {
 			t.Errorf("%d lines, %d spared", a.lines.Load(), a.spared.Load())
 		}
 	})
+}
+
+// What clients choose is legible in the log and the audit: nothing in it is hidden, or shown in another order.
+func TestNamesAreLegible(t *testing.T) {
+	f, lines := audited(t)
+	const name, shown = "sales/a\u202eb", `sales/a\u202eb`
+	err := ends(f.client.DoGet(f.as(good), &arrowflight.Ticket{Ticket: []byte(name)}))
+	wantStatus(t, err, codes.NotFound, shown)
+	if n := f.logs.FilterField(zap.String("dataset", shown)).Len(); n != 1 {
+		t.Errorf("%d lines of the log name it", n)
+	}
+	put := described(byPath("sales", "a\u202eb"), messagesOf(t, noise(10)))
+	_, err = sendTo(f.as(good), f.client, put)
+	wantStatus(t, err, codes.InvalidArgument, "invisible character U+202E")
+	wantStatus(t, f.actAs(good, "begin", `{"dataset":"`+name+`"}`, nil), codes.InvalidArgument, "invisible character U+202E")
+	wantStatus(t, f.actAs(good, "drop", `{"dataset":"`+name+`"}`, nil), codes.NotFound, shown)
+	wantLines(t, lines, fmt.Sprintf("put by=token bytes=%d caller=good code=InvalidArgument rows=0", proto.Size(put[0])), "begin by=token caller=good code=InvalidArgument",
+		"drop by=token caller=good code=NotFound dataset="+shown)
 }

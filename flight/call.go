@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/flightcache/flightcache/batchstore"
+	"github.com/flightcache/flightcache/descriptors"
 	"github.com/flightcache/flightcache/flight/identity"
 )
 
@@ -186,7 +187,7 @@ func (s *Server) finish(ctx context.Context, c *call, method string, err error) 
 		fields = append(fields, zap.String("peer", p.Addr.String()))
 	}
 	if c.caller != nil {
-		fields = append(fields, zap.String("caller", c.caller.Name), zap.String("by", string(c.caller.Kind)))
+		fields = append(fields, zap.String("caller", descriptors.Legible(c.caller.Name)), zap.String("by", string(c.caller.Kind)))
 	}
 	if c.reason != "" {
 		fields = append(fields, zap.String("reason", c.reason))
@@ -195,10 +196,10 @@ func (s *Server) finish(ctx context.Context, c *call, method string, err error) 
 		fields = append(fields, zap.String("denied", c.denied))
 	}
 	if c.dataset != "" {
-		fields = append(fields, zap.String("dataset", c.dataset))
+		fields = append(fields, zap.String("dataset", descriptors.Legible(c.dataset)))
 	}
 	if c.action != "" {
-		fields = append(fields, zap.String("action", c.action))
+		fields = append(fields, zap.String("action", descriptors.Legible(c.action)))
 	}
 	if c.rows > 0 || c.bytes > 0 {
 		fields = append(fields, zap.Int64("rows", c.rows), zap.Int64("bytes", c.bytes))
