@@ -170,6 +170,12 @@ func (a *Authority) bearer(ctx context.Context, token string) (Caller, string, e
 
 // failed takes its time, and gives the error.
 func (a *Authority) failed(ctx context.Context, reason string) error {
+	a.slow.waitBounded(ctx)
+	return refuse(reason)
+}
+
+// guessed is failed of a password that was compared, behind its address's gate.
+func (a *Authority) guessed(ctx context.Context, reason string) error {
 	a.slow.wait(ctx)
 	return refuse(reason)
 }

@@ -61,15 +61,20 @@ type slow struct {
 	waiting atomic.Int64
 }
 
-// maxSlow is how many failures may wait at once. Beyond it they do not: their memory would be what an attacker is after.
+// maxSlow is how many failures may wait at once that are no guesses of passwords. Beyond it they do not: their memory would be what an
+// attacker is after, and a token is not to be guessed in any time.
 const maxSlow = 1000
 
+func (s *slow) waitBounded(ctx context.Context) {
+	defer s.waiting.Add(-1)
+	if s.waiting.Add(1) <= maxSlow {
+		s.wait(ctx)
+	}
+}
+
+// wait is for guesses that a gate lets through one by one: there are no more of them than addresses.
 func (s *slow) wait(ctx context.Context) {
 	if s.delay <= 0 {
-		return
-	}
-	defer s.waiting.Add(-1)
-	if s.waiting.Add(1) > maxSlow {
 		return
 	}
 	t := time.NewTimer(s.delay)

@@ -21,8 +21,18 @@ const maxCost = 14
 // passwords are the bcrypt hashes of users.
 type passwords struct {
 	users map[string][]byte
-	// nobody is a hash of no password, as costly as the costliest: it is compared where there is no user.
-	nobody []byte
+	most  int // the highest cost of all
+}
+
+// nobody is a hash of no password, of a cost. Nobody knows what it would be of, and to compare it takes as long as any of this cost.
+func nobody(cost int) []byte { return fmt.Appendf(nil, "$2a$%02d$%s", cost, strings.Repeat(".", 53)) }
+
+// level spends the time by which comparing a hash of a cost is quicker than one of the highest: else how long a wrong guess takes would
+// tell which names there are. Each cost takes twice the time of the one below, so those from the cost on to the highest make up for it.
+func (p *passwords) level(cost int, compare func(hash []byte)) {
+	for ; cost < p.most; cost++ {
+		compare(nobody(cost))
+	}
 }
 
 func parsePasswords(contents [][]byte) (*passwords, error) {
@@ -30,9 +40,8 @@ func parsePasswords(contents [][]byte) (*passwords, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &passwords{users: map[string][]byte{}}
+	p := &passwords{users: map[string][]byte{}, most: bcrypt.MinCost}
 	var errs []error
-	most := bcrypt.MinCost
 	for _, l := range list {
 		cost, err := bcrypt.Cost([]byte(l.value))
 		switch {
@@ -43,14 +52,13 @@ func parsePasswords(contents [][]byte) (*passwords, error) {
 		case p.users[l.name] != nil:
 			errs = append(errs, fmt.Errorf("line %d: user %q is there twice", l.line, l.name))
 		default:
-			p.users[l.name], most = []byte(l.value), max(most, cost)
+			p.users[l.name], p.most = []byte(l.value), max(p.most, cost)
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	p.nobody, err = bcrypt.GenerateFromPassword([]byte("nobody"), most)
-	return p, err
+	return p, nil
 }
 
 // mark is a part of a hash of a password's hash: a token that has it ends with the password.
@@ -89,15 +97,19 @@ func (a *Authority) password(ctx context.Context, from, name, password string) (
 	}
 	compared := stored
 	if !exists {
-		compared = known.nobody
+		compared = nobody(known.most)
 	}
-	err = bcrypt.CompareHashAndPassword(compared, guess)
+	if err = bcrypt.CompareHashAndPassword(compared, guess); err != nil || long {
+		if cost, err := bcrypt.Cost(compared); err == nil {
+			known.level(cost, func(hash []byte) { bcrypt.CompareHashAndPassword(hash, guess) })
+		}
+	}
 	<-a.checking
 	switch {
 	case !exists:
-		return Caller{}, "", a.failed(ctx, "there is no such user")
+		return Caller{}, "", a.guessed(ctx, "there is no such user")
 	case err != nil || long:
-		return Caller{}, "", a.failed(ctx, fmt.Sprintf("wrong password for user %q", name))
+		return Caller{}, "", a.guessed(ctx, fmt.Sprintf("wrong password for user %q", name))
 	}
 	a.remembered.Add(a.seal([]byte(name), []byte(password), stored), struct{}{})
 	return Caller{Name: name, Kind: ByPassword}, mark(stored), nil
