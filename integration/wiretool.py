@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,15 @@ import pyarrow as pa
 from service import ROOT
 
 _WIRE = ROOT / "bin" / "wire"
+
+
+def login(roots: str, token: str) -> dict[str, str]:
+    """What the functions here need for a server with TLS that knows its callers: a file of roots, and a token."""
+    return {"WIRE_ROOTS": roots, "WIRE_TOKEN": token}
+
+
+def _env(login: Mapping[str, str] | None) -> dict[str, str]:
+    return {**os.environ, **(login or {})}
 
 
 def get(address: str, ticket: bytes, out: Path, accept_codecs: str = "") -> dict[str, Any]:
@@ -30,18 +41,22 @@ def put(address: str, messages: list[dict[str, Any]]) -> dict[str, Any]:
     return json.loads(done.stdout)
 
 
-def cancel(address: str, tickets: list[bytes], count: int, seed: int) -> dict[str, Any]:
+def cancel(
+    address: str, tickets: list[bytes], count: int, seed: int, login: Mapping[str, str] | None = None
+) -> dict[str, Any]:
     """Begins ``count`` DoGets of stock Go clients on eight connections, and gives each up within three messages."""
     flags = ["--address", address, "--count", str(count), "--seed", str(seed)]
     command = [_WIRE, "cancel", *flags, *(ticket.decode() for ticket in tickets)]
-    return json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+    return json.loads(subprocess.run(command, check=True, capture_output=True, env=_env(login)).stdout)
 
 
 class Background:
     """A command of ``bin/wire`` that goes on until its input ends, which ``end`` brings about."""
 
-    def __init__(self, *arguments: str) -> None:
-        self.process = subprocess.Popen([_WIRE, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    def __init__(self, *arguments: str, login: Mapping[str, str] | None = None) -> None:
+        self.process = subprocess.Popen(
+            [_WIRE, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=_env(login)
+        )
 
     def report(self) -> dict[str, Any]:
         """The next line that it prints. It is waited for."""
@@ -54,15 +69,17 @@ class Background:
         return json.loads(out)
 
 
-def probe(address: str) -> Background:
+def probe(address: str, login: Mapping[str, str] | None = None) -> Background:
     """A client that behaves: it puts, asks and reads again and again."""
-    return Background("probe", "--address", address)
+    return Background("probe", "--address", address, login=login)
 
 
-def hostile(address: str, kind: str, count: int, ticket: bytes = b"", seed: int = 0) -> Background:
+def hostile(
+    address: str, kind: str, count: int, ticket: bytes = b"", seed: int = 0, login: Mapping[str, str] | None = None
+) -> Background:
     """``count`` clients that do not. Its first report comes when all have begun."""
     flags = ["--address", address, "--kind", kind, "--count", str(count), "--seed", str(seed)]
-    return Background("hostile", *flags, "--ticket", ticket.decode())
+    return Background("hostile", *flags, "--ticket", ticket.decode(), login=login)
 
 
 def message(

@@ -11,10 +11,12 @@ import random
 import resource
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
+import pyarrow.flight as fl
 import pytest
+from test_identity import Site
 
 import tables
 import wiretool
@@ -31,8 +33,9 @@ TICKET = command_of("d", wire="none")
 class Watched:
     """A server with a dataset, and what it takes while nobody does anything."""
 
-    def __init__(self, server: Server, client: Client) -> None:
+    def __init__(self, server: Server, client: Client, login: Mapping[str, str] | None = None) -> None:
         self.server = server
+        self.login = login
         self.client = client
         client.put("d", tables.table("flat", 200_000, batch_rows=10_000), codec="zstd", batching="keep")
         self._forget_probes()
@@ -86,7 +89,7 @@ def watched() -> Iterator[Watched]:
 @contextlib.contextmanager
 def answered(watched: Watched, what: str) -> Iterator[None]:
     """A client that behaves calls throughout the block, and is answered."""
-    probe = wiretool.probe(watched.server.address)
+    probe = wiretool.probe(watched.server.address, watched.login)
     try:
         yield
     finally:
@@ -119,11 +122,11 @@ def test_1000_gets_cancelled(watched: Watched) -> None:
     watched.settles()
 
 
-def _ended(watched: Watched, rpc: str) -> Callable[[], bool]:
-    """Whether 200 more calls have ended for standing still than had before."""
+def _ended(watched: Watched, rpc: str, count: int = 200) -> Callable[[], bool]:
+    """Whether so many more calls have ended for standing still than had before."""
     text = f'"rpc": "{rpc}", "code": "DeadlineExceeded"'
     before = watched.server.log().count(text)
-    return lambda: watched.server.log().count(text) >= before + 200
+    return lambda: watched.server.log().count(text) >= before + count
 
 
 def test_200_readers_that_stop_reading(watched: Watched) -> None:
@@ -162,6 +165,52 @@ def test_noise(watched: Watched) -> None:
             wait(lambda: watched.server.process.poll() is not None, NOISE_SECONDS)
         assert noise.end()["bytes"] > MIB
     watched.settles()
+
+
+class _Token(fl.ClientMiddlewareFactory, fl.ClientMiddleware):
+    """Shows a token with every call."""
+
+    def __init__(self, token: str) -> None:
+        super().__init__()
+        self._headers = {"authorization": f"Bearer {token}"}
+
+    def start_call(self, info: fl.CallInfo) -> _Token:
+        return self
+
+    def sending_headers(self) -> dict[str, str]:
+        return self._headers
+
+
+def test_all_of_it_through_tls_by_clients_that_log_in(tmp_path: Path) -> None:
+    """The same with certificates, tokens and permissions: less of each, at once, and noise before and within TLS."""
+    site = Site(tmp_path)
+    seed = random.randrange(1 << 32)
+    print("seed", seed)
+    login = wiretool.login(site.authority.path("ca.pem"), site.token)
+    options = {**site.authority.roots(), "middleware": [_Token(site.token)]}
+    with site.server(flags=FLAGS) as server, Client(server.address, **options) as client:
+        wiretool.probe(server.address, login).end()
+        watched = Watched(server, client, login)
+        reads, puts = _ended(watched, "DoGet", 40), _ended(watched, "DoPut", 40)
+        with answered(watched, "all at once, through TLS"):
+            silent = wiretool.hostile(server.address, "open", 400, login=login)
+            noise = wiretool.hostile(server.address, "noise", 4, seed=seed, login=login)
+            readers = wiretool.hostile(server.address, "get", 40, TICKET, login=login)
+            writers = wiretool.hostile(server.address, "put", 40, login=login)
+            strangers = wiretool.hostile(server.address, "put", 40, login={**login, "WIRE_TOKEN": "unknown"})
+            for clients, count in ((silent, 400), (noise, 4), (readers, 40), (writers, 40), (strangers, 40)):
+                assert clients.report()["open"] == count
+            assert wiretool.cancel(server.address, [TICKET], 200, seed, login)["cancelled"] > 100
+            wait(lambda: reads() and puts(), SOON)
+            assert not client.names("stalled/")
+            assert noise.end()["bytes"] > MIB // 16
+            for clients in (silent, writers, strangers):
+                clients.end()
+        watched.settles()
+        readers.end()
+        assert "panic" not in server.log()
+        assert server.log().count("an unknown token") >= 40
+        assert server.stop() == 0
 
 
 def test_sigterm_amid_a_stalled_read_a_put_and_silent_connections(tmp_path: Path) -> None:

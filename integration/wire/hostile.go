@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -10,7 +11,6 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -42,12 +42,12 @@ func hostile(arguments []string) (any, error) {
 	if err := flags.Parse(arguments); err != nil {
 		return nil, err
 	}
-	h := &attack{address: strings.TrimPrefix(*address, "grpc://"), ticket: *ticket}
+	h := &attack{address: *address, ticket: *ticket}
 	begin := map[string]func(net.Conn, int) error{"open": h.open, "get": h.get, "put": h.put}[*kind]
 	switch {
 	case begin != nil:
 		for i := range *count {
-			c, err := net.Dial("tcp", h.address)
+			c, err := h.dial(*kind == "open" && i%4 == 2)
 			if err == nil {
 				err = begin(c, i)
 				h.conns = append(h.conns, c)
@@ -88,6 +88,19 @@ type attack struct {
 	bytes  atomic.Int64
 }
 
+// dialTime bounds the making of a connection.
+const dialTime = 20 * time.Second
+
+// dial makes a connection; a raw one has no TLS, whatever the server has.
+func (h *attack) dial(raw bool) (net.Conn, error) {
+	if raw {
+		return net.DialTimeout("tcp", target(h.address), dialTime)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), dialTime)
+	defer cancel()
+	return dial(ctx, h.address)
+}
+
 // open leaves a connection as it is, or after its greeting.
 func (h *attack) open(c net.Conn, i int) error {
 	if i%2 == 0 {
@@ -108,10 +121,14 @@ func greet(c net.Conn) (*http2.Framer, error) {
 func beginCall(f *http2.Framer, method string) error {
 	var block bytes.Buffer
 	e := hpack.NewEncoder(&block)
-	for _, x := range [][2]string{
+	fields := [][2]string{
 		{":method", "POST"}, {":scheme", "http"}, {":path", "/arrow.flight.protocol.FlightService/" + method},
 		{":authority", "test"}, {"content-type", "application/grpc"}, {"te", "trailers"},
-	} {
+	}
+	if token := os.Getenv(tokenVariable); token != "" {
+		fields = append(fields, [2]string{"authorization", "Bearer " + token})
+	}
+	for _, x := range fields {
 		if err := e.WriteField(hpack.HeaderField{Name: x[0], Value: x[1]}); err != nil {
 			return err
 		}
@@ -167,10 +184,11 @@ func (h *attack) put(c net.Conn, i int) error {
 	return nil
 }
 
-// noise sends random bytes over one connection after the other: as they are, after a greeting, or as frames.
+// noise sends random bytes over one connection after the other: as they are, after a greeting, or as frames. Where the server has TLS, a
+// half of it goes past that.
 func (h *attack) noise(random *rand.Rand) {
 	for !h.over.Load() {
-		c, err := net.DialTimeout("tcp", h.address, time.Second)
+		c, err := h.dial(random.IntN(2) == 0)
 		if err != nil {
 			continue
 		}

@@ -5,11 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 
-	"github.com/apache/arrow-go/v18/arrow/flight"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 )
 
@@ -24,11 +20,6 @@ type outcome struct {
 func outcomeOf(err error) outcome {
 	s, _ := status.FromError(err)
 	return outcome{Code: s.Code().String(), Message: s.Message()}
-}
-
-func connect(address string) (flight.Client, error) {
-	address = strings.TrimPrefix(address, "grpc://")
-	return flight.NewClientWithMiddleware(address, nil, nil, grpc.WithTransportCredentials(insecure.NewCredentials()))
 }
 
 func run(arguments []string) (any, error) {
