@@ -8,11 +8,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/flight"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/golang-jwt/jwt/v5"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -183,12 +185,19 @@ const notKnown = "not authenticated: credentials are missing, wrong or expired"
 
 // Every RPC and action over TLS, by callers of every kind, with its exact code.
 func TestWhoMayDoWhat(t *testing.T) {
-	s := startSite(t)
+	s := newSite(t)
+	from := startIssuer(s)
+	t.Setenv("SSL_CERT_FILE", s.path("ca.pem"))
+	s.serve("--jwt-keys-url", from.url, "--jwt-issuer", "https://id.example.org", "--jwt-audience", "flights", "--jwt-roles", "groups")
 	c := s.dial()
+	if _, err := call(header(t.Context(), from.token(jwt.MapClaims{"sub": "good"})), c, "ListActions", &flight.Empty{}); err != nil {
+		t.Fatalf("a token that would be good, if it had not expired: %v", err)
+	}
 	expired, _ := s.run("", binary, "secret", "sign", "good", "--key", s.path("key"), "--good=-1s")
 	wrongPassword := "Basic " + base64.StdEncoding.EncodeToString([]byte("alice:guess"))
 	strangers := map[string]context.Context{
 		"nobody": s.Context(), "bad": header(s.Context(), "Bearer "+s.tokens["good"]+"x"), "expired": header(s.Context(), "Bearer "+strings.TrimSpace(expired)),
+		"expired web token": header(s.Context(), from.token(jwt.MapClaims{"sub": "good", "exp": time.Now().Add(-time.Minute).Unix()})),
 	}
 	rows := matrix(t)
 	cells := 0

@@ -83,6 +83,15 @@ func (s *site) write(name, text string) {
 	}
 }
 
+func (s *site) read(name string) string {
+	s.Helper()
+	text, err := os.ReadFile(s.path(name))
+	if err != nil {
+		s.Fatal(err)
+	}
+	return string(text)
+}
+
 // run runs a program to its end, and gives what it wrote to both of its outputs.
 func (s *site) run(stdin, program string, arguments ...string) (stdout, stderr string) {
 	s.Helper()
