@@ -101,7 +101,7 @@ func (a *Authority) password(ctx context.Context, from, name, password string) (
 	}
 	if err = bcrypt.CompareHashAndPassword(compared, guess); err != nil || long {
 		if cost, err := bcrypt.Cost(compared); err == nil {
-			known.level(cost, func(hash []byte) { bcrypt.CompareHashAndPassword(hash, guess) })
+			known.level(cost, func(hash []byte) { _ = bcrypt.CompareHashAndPassword(hash, guess) })
 		}
 	}
 	<-a.checking

@@ -2,6 +2,7 @@ package identity
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -37,7 +38,7 @@ func TestWrongGuessesCostTheSame(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := bcrypt.CompareHashAndPassword(hash, []byte("guess")); err != bcrypt.ErrMismatchedHashAndPassword {
+			if err := bcrypt.CompareHashAndPassword(hash, []byte("guess")); !errors.Is(err, bcrypt.ErrMismatchedHashAndPassword) {
 				t.Fatalf("a hash of cost %d is not compared: %v", c, err)
 			}
 			work += 1 << c
