@@ -339,6 +339,39 @@ func TestPermissionsChangeAmidAGet(t *testing.T) {
 	sameTable(t, tableOf(t, got), tb)
 }
 
+// Nor do they end a put that has been permitted, however large its messages are.
+func TestPermissionsChangeAmidAPut(t *testing.T) {
+	f, rules := guarded(t)
+	tb := noise(repeat(3, 3*mib/8)...)
+	all := described(byPath("else"), messagesOf(t, tb))
+	stream, err := f.client.DoPut(f.as(other))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range all[:2] {
+		if err := stream.Send(m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.eventually("they have come", func() bool { return f.received.Load() == 2 })
+	if err := os.WriteFile(rules, []byte(strings.Replace(testRules, "other: [other]", "other: []", 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f.server.opts.Permissions.Look()
+	for _, m := range all[2:] {
+		if err := stream.Send(m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stream.CloseSend()
+	if _, err := stream.Recv(); err != nil {
+		t.Fatal(err)
+	}
+	_, err = sendTo(f.as(other), f.client, all)
+	wantStatus(t, err, codes.PermissionDenied, `may not write dataset "else"`)
+	f.wantMetrics(map[string]float64{"calls_denied_total{reason=permission}": 1, "calls_total{code=OK,method=DoPut}": 1})
+}
+
 // Who logs in, in any of the ways of clients, gets a token in the header of the response, which is then good.
 func TestLogins(t *testing.T) {
 	f, _ := guarded(t)

@@ -40,6 +40,7 @@ type call struct {
 	who    string           // as limits count callers; "": the call was not let in
 	reason string           // why it is not known who calls; "": it is
 	denied string           // what the caller may not do; "": nothing of that kind
+	puts   bool             // the caller may put what it puts
 
 	claim *batchstore.Claim // of a put, whose waits the store is told of; nil: none
 	read  atomic.Pointer[batchstore.Claim]

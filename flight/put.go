@@ -179,6 +179,7 @@ func (p *put) describe(ctx context.Context, raw, header []byte) error {
 	if err := p.server.mayPut(p.call, p.call.dataset); err != nil {
 		return err
 	}
+	p.call.puts = true
 	if d := p.command.Durable; d != nil && *d && !p.server.catalog.Keeps() {
 		return fmt.Errorf("%w: the put is to be durable; start the server with --data-dir, or leave durable out", catalog.ErrNotKept)
 	}

@@ -138,7 +138,7 @@ func (s *callStream) mayBeGranted() error {
 	switch {
 	case s.call.who == "" || s.call.denied != "":
 		return errDenied // it ends the draining; the call's own error goes out
-	case s.put:
+	case s.put && !s.call.puts:
 		return s.server.mayPutAny(s.call)
 	}
 	return nil
