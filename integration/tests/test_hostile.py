@@ -98,7 +98,7 @@ def answered(watched: Watched, what: str) -> Iterator[None]:
         f"{what}: {report['calls']} calls, p50 {report['p50']} ms, p99 {report['p99']} ms, longest {report['max']} ms"
     )
     assert not report["failed"], report
-    assert report["calls"] >= 30
+    assert report["calls"] >= 10  # hundreds, where nothing else runs
 
 
 def test_10000_connections_opened_and_left(watched: Watched) -> None:
