@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 import zoo
 from service import Client
-from sparkling import HAS_TIME, VERSION, Twins
+from sparkling import HAS_TIME, Twins
 
 EVERY_TYPE = """
   true AS b, 1Y AS i8, 2S AS i16, 3 AS i32, 4L AS i64, 1.5F AS f, double('NaN') AS d, 1.25 AS dec,
@@ -62,35 +62,6 @@ def test_char_and_varchar(spark: SparkSession, client: Client, name: str) -> Non
     spark.sql(f"INSERT INTO {table} VALUES ('ab', 'ab', array('x'))")
     assert spark.sql(f"SELECT c, v, a FROM {table} WHERE c = 'ab'").collect() == [("ab  ", "ab", ["x "])]
     assert [r[1] for r in spark.sql(f"DESCRIBE {table}").collect()] == ["char(4)", "varchar(4)", "array<char(2)>"]
-
-
-def test_types_without_a_form_in_arrow_are_refused(twins: Twins, client: Client, name: str) -> None:
-    """Timestamps of nanoseconds are a preview, which Spark's Python cannot name."""
-    spark = twins.spark
-    point = "X'0101000000000000000000F03F0000000000000040'"
-    refused = {}
-    if VERSION >= (4, 2):
-        refused[f"st_geomfromwkb({point})"] = r"x is GEOMETRY\(0\), which .*; write st_asbinary of it"
-        refused[f"array(st_geogfromwkb({point}))"] = r"x\[\] is GEOGRAPHY\(4326\), which .*; write st_asbinary of it"
-    if VERSION >= (4, 3):
-        refused["cast('2024-01-01 00:00:00.123456789' AS timestamp_ntz(9))"] = (
-            r"x is TIMESTAMP_NTZ\(9\), which .*; cast it"
-        )
-    spark.conf.set("spark.sql.timestampNanosTypes.enabled", "true")
-    try:
-        for value, says in refused.items():
-            rows = spark.sql(f"SELECT {value} AS x")
-            writer = rows.write.format("flightcache").option("address", twins.address).mode("append")
-            with pytest.raises(Exception, match=rf"dataset {name}: column {says}"):
-                writer.save(name)
-    finally:
-        spark.conf.unset("spark.sql.timestampNanosTypes.enabled")
-    assert name not in client.names()
-    if VERSION < (4, 2):
-        return  # it has no such types
-    asked = spark.sql(f"SELECT st_asbinary(st_geomfromwkb({point})) AS x")
-    asked.write.format("flightcache").option("address", twins.address).mode("append").save(name)
-    assert twins.read(name).selectExpr("hex(st_asbinary(st_geomfromwkb(x)))").collect() == [(point[2:-1],)]
 
 
 def test_metadata_of_columns_comes_back(twins: Twins, name: str) -> None:

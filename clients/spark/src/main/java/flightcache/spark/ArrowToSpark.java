@@ -99,7 +99,8 @@ final class ArrowToSpark {
       case Binary:
       case LargeBinary:
       case BinaryView:
-        return DataTypes.BinaryType;
+        DataType spatial = GeoArrow.type(f);
+        return spatial != null ? spatial : DataTypes.BinaryType;
       case FixedSizeBinary:
         return ((ArrowType.FixedSizeBinary) t).getByteWidth() == 0 ? DataTypes.NullType : DataTypes.BinaryType;
       case Struct:

@@ -1,8 +1,12 @@
 package flightcache.spark;
 
+import flightcache.spark.vectors.LaterLayouts;
 import flightcache.spark.vectors.Layouts;
 import java.math.BigDecimal;
 import java.math.BigInteger;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.util.Arrays;
 import java.util.List;
 import org.apache.arrow.memory.util.Float16;
 import org.apache.arrow.vector.*;
@@ -86,6 +90,7 @@ final class CellWriters {
     }
     CellWriter found = unsigned(vector, column);
     found = found != null ? found : decimal(vector, type, column);
+    found = found != null ? found : nanos(vector, type, column);
     found = found != null ? found : temporal(vector, column);
     found = found != null ? found : bytes(vector, type, column, size);
     found = found != null ? found : ListWriters.of(vector, type, column, size);
@@ -272,6 +277,9 @@ final class CellWriters {
       return null;
     }
     Sink to = sink;
+    if (LaterLayouts.isSpatial(type)) {
+      return spatial(vector, LaterLayouts.srid(type), column, size, to);
+    }
     boolean text = Types.isText(type);
     return writer(
         vector,
@@ -281,6 +289,47 @@ final class CellWriters {
           size.bytes += value.length;
           to.set(at, value);
         });
+  }
+
+  /** Geometries of one reference system, which is not written with each: a value of another is none of the column's. */
+  private static CellWriter spatial(FieldVector v, int srid, String column, RowsToArrow.Size size, Sink to) {
+    return new CellWriter(v, column) {
+      @Override
+      void value(SpecializedGetters from, int ordinal, int at) {
+        byte[] value = LaterValues.spatial(from, ordinal);
+        if (srid(value) != srid) {
+          throw misfit("a value of SRID " + srid(value) + " beside those of " + srid);
+        }
+        size.bytes += value.length;
+        to.set(at, wkb(value));
+      }
+    };
+  }
+
+  private static int srid(byte[] value) {
+    return ByteBuffer.wrap(value).order(ByteOrder.LITTLE_ENDIAN).getInt();
+  }
+
+  private static byte[] wkb(byte[] value) {
+    return Arrays.copyOfRange(value, Integer.BYTES, value.length);
+  }
+
+  /** Timestamps of Spark with nanoseconds, or null for others. */
+  private static CellWriter nanos(FieldVector vector, DataType type, String column) {
+    if (!LaterLayouts.isNanos(type) || !(vector instanceof TimeStampVector v)) {
+      return null;
+    }
+    boolean zoned = type.typeName().startsWith("timestamp_ltz");
+    return new CellWriter(v, column) {
+      @Override
+      void value(SpecializedGetters from, int ordinal, int at) {
+        try {
+          v.setSafe(at, LaterValues.nanos(from, ordinal, zoned));
+        } catch (ArithmeticException e) {
+          throw misfit(e.getMessage());
+        }
+      }
+    };
   }
 
   private static CellWriter struct(StructVector v, DataType type, String column, RowsToArrow.Size size) {
@@ -302,7 +351,21 @@ final class CellWriters {
             }
           });
     }
-    Layouts.parts(type); // a variant, or it complains
+    Layouts.parts(type); // it complains of a type that has none
+    if (LaterLayouts.isMixed(type)) {
+      IntVector srids = (IntVector) children.get(0);
+      VarBinaryVector wkb = (VarBinaryVector) children.get(1);
+      return writer(
+          v,
+          column,
+          (from, o, at) -> {
+            byte[] geometry = LaterValues.spatial(from, o);
+            v.setIndexDefined(at);
+            srids.setSafe(at, srid(geometry));
+            wkb.setSafe(at, wkb(geometry));
+            size.bytes += geometry.length;
+          });
+    }
     VarBinaryVector value = (VarBinaryVector) children.get(0);
     VarBinaryVector metadata = (VarBinaryVector) children.get(1);
     return writer(

@@ -8,6 +8,7 @@ import org.apache.spark.sql.connector.expressions.Expressions;
 import org.apache.spark.sql.connector.expressions.NullOrdering;
 import org.apache.spark.sql.connector.expressions.SortDirection;
 import org.apache.spark.sql.connector.expressions.SortOrder;
+import org.apache.spark.sql.types.BinaryType;
 import org.apache.spark.sql.types.StructType;
 
 /**
@@ -55,7 +56,7 @@ final class Ordering {
       case LargeBinary:
       case BinaryView:
       case FixedSizeBinary:
-        return true;
+        return ArrowToSpark.type(field) instanceof BinaryType; // geometries have no order in Spark
       default:
         return false;
     }

@@ -1,5 +1,6 @@
 package flightcache.spark;
 
+import flightcache.spark.vectors.LaterLayouts;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -101,6 +102,14 @@ final class SparkToArrow {
       children.add(
           new Field(
               "metadata", new FieldType(false, ArrowType.Binary.INSTANCE, null, Map.of(VARIANT, "true")), null));
+    } else if (LaterLayouts.isSpatial(type) && LaterTypes.hasSpatial()) {
+      boolean mixed = LaterLayouts.isMixed(type);
+      arrow = mixed ? ArrowType.Struct.INSTANCE : ArrowType.Binary.INSTANCE;
+      if (mixed) {
+        children.addAll(GeoArrow.mixed(type));
+      } else {
+        notes.putAll(GeoArrow.metadata(type));
+      }
     } else {
       arrow = leaf(dataset, path, type);
     }
@@ -134,6 +143,8 @@ final class SparkToArrow {
       return new ArrowType.Timestamp(TimeUnit.MICROSECOND, "UTC");
     } else if (type instanceof TimestampNTZType) {
       return new ArrowType.Timestamp(TimeUnit.MICROSECOND, null);
+    } else if (LaterLayouts.isNanos(type)) {
+      return new ArrowType.Timestamp(TimeUnit.NANOSECOND, type.typeName().startsWith("timestamp_ltz") ? "UTC" : null);
     } else if (LaterTypes.isTime(type)) {
       return new ArrowType.Time(TimeUnit.NANOSECOND, 64);
     } else if (type instanceof YearMonthIntervalType) {
@@ -145,7 +156,7 @@ final class SparkToArrow {
     } else if (type instanceof NullType) {
       return ArrowType.Null.INSTANCE;
     }
-    boolean spatial = type.typeName().startsWith("geo");
+    boolean spatial = LaterLayouts.isSpatial(type);
     throw new FlightcacheException(
         "dataset " + dataset + ": column " + path + " is " + type.sql() + ", which has no type in Arrow that it comes back from; "
             + (spatial ? "write st_asbinary of it" : "cast it") + ", or leave it out");

@@ -18,6 +18,7 @@ import org.apache.arrow.vector.types.pojo.Field;
 import org.apache.arrow.vector.types.pojo.FieldType;
 import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.MapType;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
@@ -92,6 +93,9 @@ public final class Columns {
         ArrowType.Time time = (ArrowType.Time) arrow;
         return scaled(v, time.getUnit(), time.getBitWidth() == 32, TimeUnit.NANOSECOND, type, path, false);
       case Timestamp:
+        if (LaterLayouts.isNanos(type)) {
+          return new NanosColumn(type, v);
+        }
         return scaled(
             v, ((ArrowType.Timestamp) arrow).getUnit(), false, TimeUnit.MICROSECOND, type, path, truncateNanos);
       case Duration:
@@ -105,15 +109,17 @@ public final class Columns {
           default:
             return new IntervalColumn.MonthDayNanos(type, v, path);
         }
-      case Utf8:
       case Binary:
-        return new BinaryColumns.Small(type, v);
-      case LargeUtf8:
       case LargeBinary:
-        return new BinaryColumns.Large(type, v, path);
-      case Utf8View:
       case BinaryView:
-        return new BinaryColumns.Views(type, (BaseVariableWidthViewVector) v);
+        if (LaterLayouts.isSpatial(type)) {
+          return new SpatialColumns.OfOneSystem(type, v, of(v, field, arrow, DataTypes.BinaryType, path));
+        }
+        return binary(v, arrow, type, path);
+      case Utf8:
+      case LargeUtf8:
+      case Utf8View:
+        return binary(v, arrow, type, path);
       case FixedSizeBinary:
         return new BinaryColumns.FixedWidth(type, v, ((ArrowType.FixedSizeBinary) arrow).getByteWidth());
       case Struct:
@@ -138,6 +144,19 @@ public final class Columns {
         return signed ? new FixedColumns.Ints(type, v) : new FixedColumns.UnsignedInts(type, v);
       default:
         return signed ? new FixedColumns.Longs(type, v) : new DecimalColumn(type, v, path, 8, 0, true);
+    }
+  }
+
+  private static ColumnVector binary(FieldVector v, ArrowType arrow, DataType type, String path) {
+    switch (arrow.getTypeID()) {
+      case Utf8:
+      case Binary:
+        return new BinaryColumns.Small(type, v);
+      case LargeUtf8:
+      case LargeBinary:
+        return new BinaryColumns.Large(type, v, path);
+      default:
+        return new BinaryColumns.Views(type, (BaseVariableWidthViewVector) v);
     }
   }
 
@@ -185,7 +204,9 @@ public final class Columns {
         int at = indexOf(field, parts.get(i).name(), path);
         all[i] = of(children.get(at), field.getChildren().get(at), parts.get(i).type(), path);
       }
-      return new NestedColumns.Structs(type, v, all);
+      return LaterLayouts.isMixed(type)
+          ? new SpatialColumns.OfMany(type, v, all[0], all[1])
+          : new NestedColumns.Structs(type, v, all);
     }
     ColumnVector[] chosen = new ColumnVector[struct.size()];
     for (int i = 0; i < chosen.length; i++) {

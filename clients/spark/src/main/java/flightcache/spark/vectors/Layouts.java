@@ -16,6 +16,9 @@ public final class Layouts {
     if (type.typeName().equals("variant")) {
       return List.of(new Part("value", DataTypes.BinaryType), new Part("metadata", DataTypes.BinaryType));
     }
+    if (LaterLayouts.isMixed(type)) {
+      return List.of(new Part("srid", DataTypes.IntegerType), new Part("wkb", DataTypes.BinaryType));
+    }
     throw new IllegalStateException("a struct as " + type);
   }
 }
