@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import sys
-import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pyspark.sql.functions as F
@@ -21,6 +22,9 @@ from sparkling import started
 from test_leases import of
 
 ROWS = 4000
+
+LEASE_SECONDS = 8
+"""Of the server: long beside the time in which a busy machine renews it."""
 
 
 def marks(folder):
@@ -89,14 +93,13 @@ def read_while_replaced(spark: SparkSession, address: str, name: str, folder: Pa
         client.put(name, of(1, ROWS), batching="keep")
         table = spark.read.format("flightcache").option("address", address).option("partitions", "4").load(name)
         frame = table.select(killed(str(folder), 2, 2500, "replaced")("id").alias("id"), "g")
-        rows: list[tuple[int, int]] = []
-        job = threading.Thread(target=lambda: rows.extend((r.id, r.g) for r in frame.collect()))
-        job.start()
-        wait((folder / "killed-2-0").exists, 120)
-        client.put(name, of(2, ROWS), batching="keep")
-        (folder / "replaced").touch()
-        job.join()
-    return sorted(rows)
+        with ThreadPoolExecutor() as pool:
+            job = pool.submit(frame.collect)
+            wait((folder / "killed-2-0").exists, 120)
+            client.put(name, of(2, ROWS), batching="keep")
+            time.sleep(LEASE_SECONDS + 1)  # what is not renewed is gone
+            (folder / "replaced").touch()
+            return sorted((row.id, row.g) for row in job.result())
 
 
 def main() -> None:

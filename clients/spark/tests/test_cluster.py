@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from cluster import Cluster
+from cluster_jobs import LEASE_SECONDS
 from service import ROOT, Client, Server, wait
 from test_writes import nothing_staged
 
@@ -23,7 +24,7 @@ ROWS = 4000
 @pytest.fixture(scope="module")
 def short() -> Iterator[Server]:
     """A server whose leases end before a lost task is run again, unless they are renewed."""
-    with Server("--memory", "512MiB", "--lease", "2s") as running:
+    with Server("--memory", "512MiB", "--lease", f"{LEASE_SECONDS}s") as running:
         yield running
         assert running.stop() == 0, running.log()
 
