@@ -17,8 +17,12 @@ final class LaterValues {
     return from.getBinaryView(ordinal).getBytes();
   }
 
-  /** A timestamp with nanoseconds, which is given to a receiver in its two parts. */
-  static long nanos(SpecializedGetters from, int ordinal, boolean zoned) throws ArithmeticException {
+  /**
+   * A timestamp with nanoseconds, as nanoseconds since 1970.
+   *
+   * @throws ArithmeticException if these are more than a long holds; it says how many microseconds they are
+   */
+  static long nanos(SpecializedGetters from, int ordinal, boolean zoned) {
     try {
       Object value = (zoned ? Nanos.ZONED : Nanos.PLAIN).invokeExact(from, ordinal);
       long micros = (long) Nanos.MICROS.invokeExact(value);
