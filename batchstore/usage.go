@@ -10,7 +10,7 @@ const (
 	adviceTooLarge = "the request alone is more than the budget has for it; send smaller batches, or raise --memory"
 	adviceAlone    = "nothing that goes on would free any; put less at once, or raise --memory"
 	adviceYoungest = "puts wait for each other's memory and this one is the youngest; put again when fewer run, or raise --memory"
-	adviceWaited   = "none came free in time; drop datasets, put again later, or raise --memory"
+	adviceWaited   = "none came free in time; drop datasets (one that is being replaced stays until its put is done), put again later, or raise --memory"
 )
 
 // full is the error of a request that finds no room. It says what holds the memory.

@@ -80,12 +80,12 @@ func (s *callStream) RecvMsg(m any) error {
 	}
 	switch {
 	case a.err != nil:
-		return a.err
+		return s.hinted(a.err)
 	case a.message == nil && a.needs == 0:
-		return s.ServerStream.RecvMsg(m)
+		return s.hinted(s.ServerStream.RecvMsg(m))
 	case a.message == nil:
 		if a = s.granted(a.needs); a.err != nil {
-			return a.err
+			return s.hinted(a.err)
 		}
 	}
 	if s.put && s.mayBeGranted() == nil {
@@ -101,12 +101,19 @@ func (s *callStream) RecvMsg(m any) error {
 // await waits until the next message can be received, and tells which grant it needs.
 func (s *callStream) await() (needs int64, err error) {
 	s.awaiting.arm()
-	n, err := s.in.Next(s.ctx)
-	s.awaiting.disarm()
-	if errors.Is(err, intake.ErrTooLarge) && s.put {
-		err = fmt.Errorf("%w (option --max-message); send smaller batches", err)
+	defer s.awaiting.disarm()
+	return s.in.Next(s.ctx)
+}
+
+// hinted tells what can be done where a put's message is not received.
+func (s *callStream) hinted(err error) error {
+	switch {
+	case errors.Is(err, intake.ErrTooLarge) && s.put:
+		return fmt.Errorf("%w (option --max-message, and a MiB for what is around a batch); send smaller batches", err)
+	case errors.Is(err, intake.ErrFull) && s.put && s.server.store.Short():
+		return fmt.Errorf("%w; memory is short as well (option --memory), and what was received waits for it: drop datasets, or put again later", err)
 	}
-	return n, err
+	return err
 }
 
 // granted receives a message that needs a grant, which is waited for.

@@ -71,8 +71,11 @@ func (a *Arena) settle() {
 	if a.closed {
 		return
 	}
-	a.trimBelow(max(a.warmMost(), a.pages.warm-a.idle))
-	a.settleLater()
+	before := a.pages.warm
+	a.trimBelow(max(a.warmMost(), before-a.idle))
+	if a.idle < before || a.pages.warm < before {
+		a.settleLater()
+	} // else what is left are holes in huge pages: the next Free looks again
 }
 
 // trimTo brings the warm pages below limit once they are above it. It goes an eighth lower, so that the next blocks to be
