@@ -64,11 +64,13 @@ def test_a_job_reads_one_generation(
     got: list = []
     job = threading.Thread(target=lambda: got.extend(frame.collect()))
     job.start()
-    wait(Path(started).exists)
-    client.put(name, of(2), batching="keep")
-    client.put(name, of(3), batching="keep")
-    time.sleep(2 * LEASE_SECONDS)
-    go.touch()
+    try:
+        wait(Path(started).exists, 60)  # Spark's Python may be slow to start
+        client.put(name, of(2), batching="keep")
+        client.put(name, of(3), batching="keep")
+        time.sleep(2 * LEASE_SECONDS)
+    finally:
+        go.touch()  # or the tasks would be in the way of all that come after
     job.join(60)
     assert {r.g for r in got} == {1}
     assert sorted(r.id for r in got) == list(range(4000))
