@@ -49,6 +49,9 @@ def started(master: str, address: str, folder: Path, **more: str) -> SparkSessio
         "spark.ui.showConsoleProgress": "false",
         **more,
     }
+    if VERSION == (4, 2):
+        # There a Python function over a columnar scan never ends, over Parquet's either.
+        settings["spark.sql.execution.pythonUDF.arrow.enabled"] = "false"
     os.environ["PYSPARK_PYTHON"] = sys.executable  # the workers' Python
     builder = SparkSession.builder.master(master).appName("flightcache")
     for key, value in settings.items():
