@@ -41,7 +41,7 @@ func (a *Arena) AllocWithin(n int, most int64, account *Account) (Block, error) 
 	}
 	if err == nil {
 		account.add(int64(h.size), 1)
-		if a.totalPages > 0 && a.pages.warm > a.warmMost() && a.usedPages+a.pages.warm > a.totalPages {
+		if a.totalPages > 0 && a.usedPages+a.pages.warm > a.totalPages {
 			a.trim() // no warm run was long enough: what is warm for a moment makes way
 		}
 	}

@@ -33,8 +33,8 @@
 // # Concurrency
 //
 // An Arena is safe for concurrent use; one mutex guards it, and it is not held while memory is given back to the
-// operating system. A timer runs only while more than WarmBytes is warm. A [Block] belongs to one owner at a time: its methods must not run concurrently with one another,
-// and Free only when nobody reads or writes the block's bytes any more.
+// operating system. A timer runs only while more than WarmBytes is warm. A [Block] belongs to one owner at a time: its
+// methods must not run concurrently with one another, and Free only when nobody reads or writes the block's bytes any more.
 //
 // # What it is not
 //

@@ -23,25 +23,23 @@ func (a *Arena) trimBelow(most int) {
 	a.trimmed.Broadcast()
 }
 
-// warmMost is how many pages may be warm for ever.
-func (a *Arena) warmMost() int {
+// left is what TotalBytes leaves for warm pages, at least an eighth of WarmBytes; without a bound, all there are.
+func (a *Arena) left() int {
 	if a.totalPages == 0 {
-		return a.warmPages
-	}
-	return min(a.warmPages, a.momentMost())
-}
-
-// momentMost is how many pages may be warm now: where there is a bound of all, what is left of it.
-func (a *Arena) momentMost() int {
-	switch {
-	case a.totalPages > 0 && a.warmTime > 0:
-		return max(a.totalPages-a.usedPages, a.warmPages/8)
-	case a.totalPages > 0:
-		return min(a.warmPages, max(a.totalPages-a.usedPages, a.warmPages/8))
-	case a.warmTime > 0:
 		return len(a.mem) / a.pageSize
 	}
-	return a.warmPages
+	return max(a.totalPages-a.usedPages, a.warmPages/8)
+}
+
+// warmMost is how many pages may be warm for ever.
+func (a *Arena) warmMost() int { return min(a.warmPages, a.left()) }
+
+// momentMost is how many pages may be warm now.
+func (a *Arena) momentMost() int {
+	if a.warmTime == 0 {
+		return a.warmMost()
+	}
+	return a.left()
 }
 
 // scatteredMost is how many pages may be warm of which most lie in units that live blocks hold in part, where so many others may be: more,
