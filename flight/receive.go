@@ -72,11 +72,7 @@ func (s *callStream) RecvMsg(m any) error {
 		a.needs, a.err = s.await()
 	} else {
 		s.ahead = nil
-		select {
-		case a = <-ahead:
-		case <-s.ctx.Done():
-			a.err = context.Cause(s.ctx)
-		}
+		a = s.arrived(ahead)
 	}
 	switch {
 	case a.err != nil:
@@ -130,8 +126,13 @@ func (s *callStream) granted(n int64) (a arrival) {
 	if a.err != nil {
 		return a
 	}
+	return s.arrived(s.receive(s.message))
+}
+
+// arrived waits for what receive receives, or until the stream is given up.
+func (s *callStream) arrived(result <-chan arrival) (a arrival) {
 	select {
-	case a = <-s.receive(s.message):
+	case a = <-result:
 	case <-s.ctx.Done():
 		a.err = context.Cause(s.ctx)
 	}
