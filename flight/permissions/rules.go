@@ -83,35 +83,24 @@ func Parse(text []byte) (*Rules, error) {
 // Allow tells whether a caller, which brings along roles, has a right on a dataset. A role that there is not is none.
 func (r *Rules) Allow(caller string, roles []string, right Right, dataset string) bool {
 	name := strings.Split(dataset, "/")
-	for _, list := range [][]string{r.callers[caller], roles, r.callers[everyone]} {
-		for _, role := range list {
-			for _, p := range r.roles[role][right] {
-				if p.Matches(name) {
-					return true
-				}
-			}
-		}
-	}
-	return false
+	return r.has(caller, roles, right, func(p descriptors.Pattern) bool { return p.Matches(name) })
 }
 
 // AllowAny tells whether there are names of datasets, of some that are there or not, on which a caller has a right.
 func (r *Rules) AllowAny(caller string, roles []string, right Right) bool {
-	for _, list := range [][]string{r.callers[caller], roles, r.callers[everyone]} {
-		for _, role := range list {
-			if len(r.roles[role][right]) > 0 {
-				return true
-			}
-		}
-	}
-	return false
+	return r.has(caller, roles, right, func(descriptors.Pattern) bool { return true })
 }
 
 // AllowAll tells whether a caller has a right on all datasets, whatever their names: by the pattern **.
 func (r *Rules) AllowAll(caller string, roles []string, right Right) bool {
+	return r.has(caller, roles, right, func(p descriptors.Pattern) bool { return len(p) == 1 && p[0] == "**" })
+}
+
+// has tells whether a caller has a right on the names of such a pattern.
+func (r *Rules) has(caller string, roles []string, right Right, such func(descriptors.Pattern) bool) bool {
 	for _, list := range [][]string{r.callers[caller], roles, r.callers[everyone]} {
 		for _, role := range list {
-			if slices.ContainsFunc(r.roles[role][right], func(p descriptors.Pattern) bool { return len(p) == 1 && p[0] == "**" }) {
+			if slices.ContainsFunc(r.roles[role][right], such) {
 				return true
 			}
 		}
