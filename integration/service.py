@@ -68,6 +68,8 @@ class Server:
         self.pid: int = facts["pid"]
         self.addresses: list[str] = facts["listen"]
         self.address: str = self.addresses[0]
+        self.http: str = facts["http"]
+        """Address of its metrics; empty unless a flag asks for them."""
 
     def _wait_until_ready(self, ready: Path) -> dict[str, Any]:
         deadline = time.monotonic() + START_SECONDS
