@@ -319,7 +319,7 @@ final class CellWriters {
     if (!LaterLayouts.isNanos(type) || !(vector instanceof TimeStampVector v)) {
       return null;
     }
-    boolean zoned = type.typeName().startsWith("timestamp_ltz");
+    boolean zoned = LaterLayouts.isZoned(type);
     return new CellWriter(v, column) {
       @Override
       void value(SpecializedGetters from, int ordinal, int at) {

@@ -144,7 +144,7 @@ final class SparkToArrow {
     } else if (type instanceof TimestampNTZType) {
       return new ArrowType.Timestamp(TimeUnit.MICROSECOND, null);
     } else if (LaterLayouts.isNanos(type)) {
-      return new ArrowType.Timestamp(TimeUnit.NANOSECOND, type.typeName().startsWith("timestamp_ltz") ? "UTC" : null);
+      return new ArrowType.Timestamp(TimeUnit.NANOSECOND, LaterLayouts.isZoned(type) ? "UTC" : null);
     } else if (LaterTypes.isTime(type)) {
       return new ArrowType.Time(TimeUnit.NANOSECOND, 64);
     } else if (type instanceof YearMonthIntervalType) {

@@ -26,6 +26,11 @@ public final class LaterLayouts {
   /** A timestamp of more than 6 digits: to Spark, microseconds and the nanoseconds within them. */
   public static boolean isNanos(DataType type) {
     String name = type.typeName();
-    return name.startsWith("timestamp_ntz(") || name.startsWith("timestamp_ltz(");
+    return name.startsWith("timestamp_ntz(") || isZoned(type);
+  }
+
+  /** Such a timestamp that is an instant, and not a time of day anywhere. */
+  public static boolean isZoned(DataType type) {
+    return type.typeName().startsWith("timestamp_ltz(");
   }
 }
