@@ -39,7 +39,7 @@ def marks(folder):
 
 
 def overtaken(folder):
-    """The first attempt of partition 1 stops in its midst, until the second has seen its last row."""
+    """The first attempt of partition 1 stops in its midst until the second, which passes it there, is at its end."""
     mark = marks(folder)
 
     def same(i):
@@ -48,9 +48,11 @@ def overtaken(folder):
 
         context = TaskContext.get()
         if context.partitionId() == 1:
-            if context.attemptNumber() == 0 and i == 2700:
-                mark("waits")
-                while not os.path.exists(f"{folder}/done-1-1"):
+            if i == 2700:
+                first = context.attemptNumber() == 0
+                if first:
+                    mark("waits")
+                while not os.path.exists(f"{folder}/{'done-1-1' if first else 'waits-1-0'}"):
                     time.sleep(0.02)
             if i == 3999:
                 mark("done")
@@ -59,8 +61,11 @@ def overtaken(folder):
     return F.udf(same, "bigint")
 
 
-def killed(folder, partition, row, until=None):
-    """The first attempt of a partition takes its executor down with it, once there is a file of the name ``until``."""
+def killed(folder, partition, row, until):
+    """Attempts of a partition that reach a row before there is a file ``until`` wait for it, then end their executors.
+
+    Not only the first attempt: Spark may start a second beside it, which would else end the job without a retry.
+    """
     mark = marks(folder)
 
     def same(i):
@@ -68,23 +73,40 @@ def killed(folder, partition, row, until=None):
         import signal
         import time
 
-        context = TaskContext.get()
-        if context.partitionId() == partition and context.attemptNumber() == 0 and i == row:
-            mark("killed")
-            while until and not os.path.exists(f"{folder}/{until}"):
-                time.sleep(0.02)
-            with open(f"/proc/{os.getppid()}/stat") as stat:  # of the workers' parent, whose parent is the executor
-                executor = int(stat.read().rpartition(")")[2].split()[1])
-            os.kill(executor, signal.SIGKILL)
-            time.sleep(60)
+        if TaskContext.get().partitionId() != partition or i != row:
+            return i
+        if os.path.exists(f"{folder}/{until}"):
+            mark("passed")
+            return i
+        mark("killed")
+        while not os.path.exists(f"{folder}/{until}"):
+            time.sleep(0.02)
+        with open(f"/proc/{os.getppid()}/stat") as stat:  # of the workers' parent, whose parent is the executor
+            executor = int(stat.read().rpartition(")")[2].split()[1])
+        os.kill(executor, signal.SIGKILL)
+        time.sleep(60)
         return i
 
     return F.udf(same, "bigint")
 
 
+def attempts(folder: Path, what: str, partition: int) -> list[str]:
+    """The attempts of a partition that left a mark."""
+    return sorted(path.name.rpartition("-")[2] for path in folder.glob(f"{what}-{partition}-*"))
+
+
 def write(frame: DataFrame, address: str, name: str) -> None:
     writer = frame.write.format("flightcache").option("address", address).option("batch.rows", "100")
     writer.mode("append").save(name)
+
+
+def write_while_killed(numbers: DataFrame, address: str, name: str, folder: Path) -> None:
+    """A write whose second task loses its executor in the midst of its put."""
+    with ThreadPoolExecutor() as pool:
+        job = pool.submit(write, numbers.select(killed(str(folder), 1, 2700, "lost")("id").alias("id")), address, name)
+        wait((folder / "killed-1-0").exists, 120)  # the first, however many overtook it
+        (folder / "lost").touch()
+        job.result()
 
 
 def read_while_replaced(spark: SparkSession, address: str, name: str, folder: Path) -> list[tuple[int, int]]:
@@ -95,7 +117,7 @@ def read_while_replaced(spark: SparkSession, address: str, name: str, folder: Pa
         frame = table.select(killed(str(folder), 2, 2500, "replaced")("id").alias("id"), "g")
         with ThreadPoolExecutor() as pool:
             job = pool.submit(frame.collect)
-            wait((folder / "killed-2-0").exists, 120)
+            wait((folder / "killed-2-0").exists, 120)  # the first, however many overtook it
             client.put(name, of(2, ROWS), batching="keep")
             time.sleep(LEASE_SECONDS + 1)  # what is not renewed is gone
             (folder / "replaced").touch()
@@ -120,10 +142,15 @@ def main() -> None:
     wait(lambda: len(spark.sparkContext._jsc.sc().statusTracker().getExecutorInfos()) == 1 + len(HOSTS), 120)
     numbers = spark.range(0, ROWS, numPartitions=2)
     write(numbers.select(overtaken(text)("id").alias("id")), address, f"{name}/duplicated")
-    answer = {"attempts": sorted(p.name for p in folder.glob("done-1-*")), "waited": (folder / "waits-1-0").exists()}
-    write(numbers.select(killed(text, 1, 2700)("id").alias("id")), address, f"{name}/lost")
-    answer["killed"] = (folder / "killed-1-0").exists()
-    answer["read"] = read_while_replaced(spark, address, f"{name}/read", folder)
+    write_while_killed(numbers, address, f"{name}/lost", folder)
+    rows = read_while_replaced(spark, address, f"{name}/read", folder)
+    answer = {
+        "read": rows,
+        "waits": attempts(folder, "waits", 1),
+        "done": attempts(folder, "done", 1),
+        "killed": [attempts(folder, "killed", partition) for partition in (1, 2)],
+        "passed": [attempts(folder, "passed", partition) for partition in (1, 2)],
+    }
     spark.stop()
     print(json.dumps(answer))
 
