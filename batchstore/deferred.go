@@ -97,7 +97,7 @@ func (s *Store) Encode(ctx context.Context, schema *arrowipc.Schema, batches []*
 			}
 		}
 		select {
-		case s.later <- job:
+		case s.crew(b.goal(), b.level).later <- job:
 			continue
 		case <-ctx.Done():
 			running.Done()

@@ -247,7 +247,7 @@ func TestDeferredWithoutMemory(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	ended := make(chan struct{})
-	s.jobs <- func() { // the one worker is busy
+	s.quick.jobs <- func() { // the one worker is busy
 		defer close(ended)
 		if made, err := s.Encode(ctx, schema, list, always); !errors.Is(err, context.Canceled) || made[0] != nil {
 			t.Errorf("cancelled: %v, %v", made, err)
@@ -262,10 +262,10 @@ func TestDeferredComesLast(t *testing.T) {
 		s := newStore(t, Options{Workers: 1})
 		var order []string // by the one worker
 		busy := make(chan struct{})
-		s.jobs <- func() { <-busy }
+		s.quick.jobs <- func() { <-busy }
 		for range 5 {
-			go func() { s.later <- func() { order = append(order, "later") } }()
-			go func() { s.jobs <- func() { order = append(order, "job") } }()
+			go func() { s.quick.later <- func() { order = append(order, "later") } }()
+			go func() { s.quick.jobs <- func() { order = append(order, "job") } }()
 		}
 		synctest.Wait() // all of them wait for the worker
 		close(busy)

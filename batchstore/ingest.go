@@ -275,7 +275,7 @@ func (in *Ingest) submit(ctx context.Context, sources []*arrival) error {
 		}
 	}
 	select {
-	case in.store.jobs <- job:
+	case in.crew().jobs <- job:
 		return nil
 	case <-ctx.Done():
 		g.free()
@@ -285,6 +285,14 @@ func (in *Ingest) submit(ctx context.Context, sources []*arrival) error {
 		in.running.Done()
 		return context.Cause(ctx)
 	}
+}
+
+// crew is where the next group is to be worked on.
+func (in *Ingest) crew() crew {
+	if in.defers() {
+		return in.store.quick
+	}
+	return in.store.crew(in.opts.Codec, in.opts.Level)
 }
 
 // kept tells of what a group has become.

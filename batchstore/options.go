@@ -15,7 +15,7 @@ import (
 type Options struct {
 	Arena     arena.Options // the zero value means arena.DefaultOptions
 	ZstdLevel int           // level of a put that gives none, 1 to 22; default 1
-	Workers   int           // goroutines that check and encode, shared by all puts; default GOMAXPROCS
+	Workers   int           // goroutines that check and encode, shared by all puts, and as many for slow codecs; default GOMAXPROCS
 
 	// MaxMessage is the most bytes of a stored body; of a wide schema it is less, by what its header needs beyond
 	// HeaderRoom. The default, 4 MiB less HeaderRoom, keeps messages under the 4 MiB that stock Go, Rust and .NET

@@ -17,10 +17,9 @@ type Store struct {
 	arena  *arena.Arena
 	codecs *compress.Pool
 
-	jobs    chan func()
-	later   chan func()  // what is done when there are no jobs
-	plain   atomic.Int64 // bytes of bodies that wait to be encoded
-	workers sync.WaitGroup
+	quick, slow crew // see Store.crew
+	workers     sync.WaitGroup
+	plain       atomic.Int64 // bytes of bodies that wait to be encoded
 
 	dictionaries *dictionaryTable
 	schemas      *schemas
@@ -48,7 +47,7 @@ func New(o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{opts: o, budget: newBudget(o, a), arena: a, codecs: p, jobs: make(chan func()), later: make(chan func()), stop: make(chan struct{}), dictionaries: newDictionaryTable()}
+	s := &Store{opts: o, budget: newBudget(o, a), arena: a, codecs: p, quick: newCrew(), slow: newCrew(), stop: make(chan struct{}), dictionaries: newDictionaryTable()}
 	s.schemas = newSchemas(s.budget)
 	if s.files, err = newFiles(s, o); err != nil {
 		return nil, errors.Join(err, a.Close())
@@ -57,39 +56,17 @@ func New(o Options) (*Store, error) {
 		s.workers.Go(func() { s.files.run(s.stop) })
 	}
 	for range o.Workers {
-		s.workers.Go(s.run)
+		s.workers.Go(s.quick.run)
+		s.workers.Go(s.slow.run)
 	}
 	return s, nil
-}
-
-// run is a worker. What can be done later is begun only while no job waits.
-func (s *Store) run() {
-	for {
-		select {
-		case job, open := <-s.jobs:
-			if !open {
-				return
-			}
-			job()
-			continue
-		default:
-		}
-		select {
-		case job, open := <-s.jobs:
-			if !open {
-				return
-			}
-			job()
-		case job := <-s.later:
-			job()
-		}
-	}
 }
 
 // Close ends the workers and gives the memory back. No batch, ingest or reader of the store may be in use; a batch
 // that still is, is reported as an error, and the memory stays.
 func (s *Store) Close() error {
-	close(s.jobs)
+	close(s.quick.jobs)
+	close(s.slow.jobs)
 	close(s.stop)
 	s.workers.Wait()
 	s.codecs.Close()

@@ -64,6 +64,16 @@ func (p *Pool) encoder(c Codec, level int) (Encoder, error) {
 	return e, err
 }
 
+// Slow tells whether to encode under a codec and level, 0 being the pool's, takes ten times as long as under others: levels of
+// Zstandard from 10 on.
+func (p *Pool) Slow(c Codec, level int) bool {
+	if level == 0 {
+		level = p.level
+	}
+	s, err := speedOf(level)
+	return c == Zstd && err == nil && s >= slow
+}
+
 // Release gives the context back. Calls after the first do nothing.
 func (e *Encoder) Release() {
 	if e.released {

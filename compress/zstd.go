@@ -26,6 +26,9 @@ type speed int
 
 const speeds = 4
 
+// slow is the first speed that is not for data on its way: its encoder does about 20 MB/s, that of the speed below 200.
+const slow speed = 3
+
 // speedOf maps a Zstandard level to the speed that serves it.
 func speedOf(level int) (speed, error) {
 	if level < MinZstdLevel || level > MaxZstdLevel {
