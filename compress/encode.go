@@ -52,10 +52,7 @@ func (p *Pool) encoder(c Codec, level int) (Encoder, error) {
 	case LZ4:
 		e.lz4, err = p.lz4Encoders.get()
 	case Zstd:
-		if level == 0 {
-			level = p.level
-		}
-		if e.speed, err = speedOf(level); err == nil {
+		if e.speed, err = p.speedOf(level); err == nil {
 			e.zstd, err = p.zstdEncoders[e.speed].get()
 		}
 	default:
@@ -64,13 +61,18 @@ func (p *Pool) encoder(c Codec, level int) (Encoder, error) {
 	return e, err
 }
 
-// Slow tells whether to encode under a codec and level, 0 being the pool's, takes ten times as long as under others: levels of
-// Zstandard from 10 on.
-func (p *Pool) Slow(c Codec, level int) bool {
+// speedOf is the speed that serves a level, or for 0 the pool's.
+func (p *Pool) speedOf(level int) (speed, error) {
 	if level == 0 {
 		level = p.level
 	}
-	s, err := speedOf(level)
+	return speedOf(level)
+}
+
+// Slow tells whether to encode under a codec and level, 0 being the pool's, takes ten times as long as under others: levels of
+// Zstandard from 10 on.
+func (p *Pool) Slow(c Codec, level int) bool {
+	s, err := p.speedOf(level)
 	return c == Zstd && err == nil && s >= slow
 }
 
