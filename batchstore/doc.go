@@ -24,8 +24,7 @@
 //
 // A [Store] and its batches are safe for concurrent use. An [Ingest], a [Reader] and a [Joiner] belong to one goroutine
 // each; the work of an Ingest is done by the store's workers, which all puts share; the slow levels of Zstandard have some of
-// their own. Whoever asks for memory by a [Claim] may wait
-// for it: no lock is held meanwhile.
+// their own. Whoever asks for memory by a [Claim] may wait for it: no lock is held meanwhile.
 //
 // # What it is not
 //

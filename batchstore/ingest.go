@@ -287,14 +287,6 @@ func (in *Ingest) submit(ctx context.Context, sources []*arrival) error {
 	}
 }
 
-// crew is where the next group is to be worked on.
-func (in *Ingest) crew() crew {
-	if in.defers() {
-		return in.store.quick
-	}
-	return in.store.crew(in.opts.Codec, in.opts.Level)
-}
-
 // kept tells of what a group has become.
 func (in *Ingest) kept(g *group) error {
 	if in.opts.Kept == nil {

@@ -45,3 +45,11 @@ func (s *Store) crew(c compress.Codec, level int) crew {
 	}
 	return s.quick
 }
+
+// crew is where the next group is to be worked on.
+func (in *Ingest) crew() crew {
+	if in.defers() {
+		return in.store.quick
+	}
+	return in.store.crew(in.opts.Codec, in.opts.Level)
+}
